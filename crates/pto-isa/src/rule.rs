@@ -64,8 +64,24 @@ pub struct Rule {
 
 /// The first parts of all rule names.
 pub const PREFIXES: [&str; 18] = [
-    "parse", "type", "shape", "layout", "align", "policy", "target", "budget", "alias", "bounds", "race", "sync",
-    "conflict", "uninit", "launch", "flush", "comm", "unsupported",
+    "parse",
+    "type",
+    "shape",
+    "layout",
+    "align",
+    "policy",
+    "target",
+    "budget",
+    "alias",
+    "bounds",
+    "race",
+    "sync",
+    "conflict",
+    "uninit",
+    "launch",
+    "flush",
+    "comm",
+    "unsupported",
 ];
 
 impl PartialEq for Rule {
