@@ -1,1 +1,13 @@
-//! pto-exec
+//! What PTO instructions compute.
+//!
+//! Two executors with one meaning: [`reference`](mod@reference) is slow and obviously right, [`Plan`] is what everything else
+//! runs. Both take an [`Instruction`](pto_isa::Instruction) and the bytes of its operands ([`Memory`]), and both leave
+//! every byte as it was when the instruction faults.
+
+mod fault;
+mod memory;
+mod schedule;
+
+pub use fault::Fault;
+pub use memory::{Lanes, Memory};
+pub use schedule::Schedule;

@@ -11,7 +11,7 @@ macro_rules! comm_rules {
             pub const $constant: &Rule =
                 &Rule { name: $name, severity: Severity::Error, summary: $summary, help: $help, spec: $spec };
         )*
-        pub(super) const RULES: &[&Rule] = &[$($constant),*];
+        pub(super) const COLLECTIVE: &[&Rule] = &[$($constant),*];
     };
 }
 

@@ -227,8 +227,8 @@ pub mod rules {
 
     /// Every rule that [`check`](super::check), [`check_collective`](super::check_collective) or an executor raises.
     pub fn all() -> impl Iterator<Item = &'static crate::Rule> {
-        use super::{comm, layout, memory, policy, shape, types};
-        let by_file = [types::RULES, shape::RULES, layout::RULES, policy::RULES, memory::RULES, comm::RULES];
+        use super::{layout, memory, policy, shape, types};
+        let by_file = [types::RULES, shape::RULES, layout::RULES, policy::RULES, memory::RULES, COLLECTIVE];
         by_file.into_iter().chain([RUN_TIME]).flatten().copied()
     }
 }

@@ -1,0 +1,67 @@
+//! The bytes of an instruction's operands, and what executing it did to them.
+
+/// The bytes of an instruction's operands, named as in the instruction.
+///
+/// Tiles are their whole padded allocation in storage order; tables are the whole physical buffer from element 0.
+#[derive(Debug)]
+pub enum Memory<'a> {
+    /// Operands of `MGATHER`.
+    MGather {
+        /// Written.
+        dst: &'a mut [u8],
+        /// Read.
+        table: &'a [u8],
+        /// Read.
+        idx: &'a [u8],
+    },
+    /// Operands of `MSCATTER`.
+    MScatter {
+        /// Written.
+        table: &'a mut [u8],
+        /// Read.
+        src: &'a [u8],
+        /// Read.
+        idx: &'a [u8],
+    },
+    /// Operands of index `TSCATTER`.
+    TScatter {
+        /// Written.
+        dst: &'a mut [u8],
+        /// Read.
+        src: &'a [u8],
+        /// Read.
+        idx: &'a [u8],
+    },
+    /// Operands of mask `TSCATTER`.
+    TScatterMask {
+        /// Written.
+        dst: &'a mut [u8],
+        /// Read.
+        src: &'a [u8],
+    },
+}
+
+/// What happened to the lanes of one execution: rows in Row mode, elements otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lanes {
+    /// Lanes whose value was written, remapped and zeroed ones included.
+    pub written: u64,
+    /// Lanes dropped by `skip`.
+    pub skipped: u64,
+    /// Lanes that `clamp` sent to the last slot.
+    pub clamped: u64,
+    /// Lanes that `wrap` took modulo the capacity.
+    pub wrapped: u64,
+    /// Lanes that `zero` filled.
+    pub zeroed: u64,
+}
+
+impl core::ops::AddAssign for Lanes {
+    fn add_assign(&mut self, other: Self) {
+        self.written += other.written;
+        self.skipped += other.skipped;
+        self.clamped += other.clamped;
+        self.wrapped += other.wrapped;
+        self.zeroed += other.zeroed;
+    }
+}
