@@ -9,7 +9,9 @@ pub enum Fault {
     #[error("{}", .0.iter().map(|f| format!("{}: {f}", f.rule.name)).collect::<Vec<_>>().join("; "))]
     Illegal(Vec<Finding>),
     /// An index lane is out of range and no policy says what to do with it.
-    #[error("lane {lane} (row {row}, column {column}) of `idx` of {opcode} on {target}: index {index} is outside capacity {capacity}")]
+    #[error(
+        "lane {lane} (row {row}, column {column}) of `idx` of {opcode} on {target}: index {index} is outside capacity {capacity}"
+    )]
     Lane {
         /// The instruction.
         opcode: Opcode,

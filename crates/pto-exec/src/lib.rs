@@ -6,7 +6,9 @@
 
 mod fault;
 mod memory;
+pub mod reference;
 mod schedule;
+pub mod simt;
 
 pub use fault::Fault;
 pub use memory::{Lanes, Memory};

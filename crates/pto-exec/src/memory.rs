@@ -1,5 +1,9 @@
 //! The bytes of an instruction's operands, and what executing it did to them.
 
+use pto_isa::{Instruction, Role, Tile};
+
+use crate::Fault;
+
 /// The bytes of an instruction's operands, named as in the instruction.
 ///
 /// Tiles are their whole padded allocation in storage order; tables are the whole physical buffer from element 0.
@@ -63,5 +67,36 @@ impl core::ops::AddAssign for Lanes {
         self.clamped += other.clamped;
         self.wrapped += other.wrapped;
         self.zeroed += other.zeroed;
+    }
+}
+
+impl Memory<'_> {
+    /// Every buffer is as long as its operand addresses.
+    pub(crate) fn check(&self, instruction: &Instruction) -> Result<(), Fault> {
+        let given = match self {
+            Self::MGather { dst, table, idx } => {
+                [(Role::Dst, dst.len()), (Role::Table, table.len()), (Role::Idx, idx.len())]
+            }
+            Self::MScatter { table, src, idx } => {
+                [(Role::Table, table.len()), (Role::Src, src.len()), (Role::Idx, idx.len())]
+            }
+            Self::TScatter { dst, src, idx } => {
+                [(Role::Dst, dst.len()), (Role::Src, src.len()), (Role::Idx, idx.len())]
+            }
+            Self::TScatterMask { dst, src } => [(Role::Dst, dst.len()), (Role::Src, src.len()), (Role::Src, src.len())],
+        };
+        for (role, found) in given {
+            let unknown = Fault::Call("the size of an operand is unknown");
+            let needed = match (role, instruction.table()) {
+                (Role::Table, Some(table)) => table.span().map(|span| span.saturating_mul(table.element.size())),
+                (Role::Table, None) => None,
+                _ => instruction.tile(role).and_then(Tile::bytes),
+            }
+            .ok_or(unknown)?;
+            if (found as u64) < needed {
+                return Err(Fault::ShortBuffer { role, needed, found: found as u64 });
+            }
+        }
+        Ok(())
     }
 }
