@@ -1,1 +1,63 @@
-fn main() {}
+//! `pto`: the command line. Results go to standard output, everything else to standard error.
+//!
+//! Exit codes: 0 done and clean, 1 the input was judged and found wrong, 2 the call itself was wrong.
+
+mod conform;
+mod explain;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Tools for PTO, the tile instruction set of Ascend NPUs: its gather and scatter half, checked and executed.
+#[derive(Parser)]
+#[command(name = "pto", version, propagate_version = true, max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Conform(conform::Arguments),
+    Explain(explain::Arguments),
+}
+
+/// How a command ended, if it could be carried out.
+pub(crate) enum Verdict {
+    /// Exit code 0.
+    Clean,
+    /// The input was found wrong: exit code 1.
+    Wrong,
+}
+
+/// The call itself was wrong: exit code 2.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    #[error(transparent)]
+    Corpus(#[from] pto_conform::CorpusError),
+    #[error("no rule is called {name:?}{}", suggestion.as_ref().map_or(String::new(), |s| format!("; did you mean {s:?}?")))]
+    NoSuchRule { name: String, suggestion: Option<String> },
+    #[error("cannot start {0} threads: {1}")]
+    Threads(usize, rayon::ThreadPoolBuildError),
+    #[error("cannot write to standard output: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+fn main() -> ExitCode {
+    // A reader that stops early (`pto explain | head`) ends the program quietly, as it does for other tools.
+    let result = match Cli::parse().command {
+        Command::Conform(arguments) => conform::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
+    };
+    match result {
+        Ok(Verdict::Clean) => ExitCode::SUCCESS,
+        Ok(Verdict::Wrong) => ExitCode::from(1),
+        Err(CallError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::from(2)
+        }
+    }
+}

@@ -9,7 +9,8 @@ mod collective;
 mod value;
 
 use pto_isa::{
-    Atomic, Coalesce, Conflict, Instruction, Launch, OutOfBounds, Policy, Severity, Target, TensorLayout, Tile, check,
+    Atomic, Coalesce, Conflict, Instruction, Launch, OutOfBounds, Policy, Role, Severity, Target, TensorLayout, Tile,
+    check,
 };
 
 use crate::{Fault, Lanes, Memory, Schedule, simt};
@@ -81,6 +82,25 @@ pub fn execute(
         }
         _ => Err(Fault::Call("the operands given are those of another instruction")),
     }
+}
+
+/// The table element that each payload element (in row-major order) goes to or comes from; `None` for lanes that touch
+/// no table element.
+///
+/// # Errors
+/// [`Fault::Lane`] if an index is out of range under `undefined`, [`Fault::Call`] for other than memory instructions.
+pub fn slots(instruction: &Instruction, target: Target, idx: &[u8]) -> Result<Vec<Option<u64>>, Fault> {
+    let Some(tile) = instruction.tile(Role::Idx).filter(|_| instruction.table().is_some()) else {
+        return Err(Fault::Call("only mgather and mscatter address a table"));
+    };
+    let accesses = Accesses::resolve(instruction, target, tile, idx)?;
+    let payload = instruction.payload();
+    let cols = known(payload.valid_cols);
+    let slot = |(row, col)| match accesses.of(row, col, cols) {
+        Access::At { slot, .. } => Some(accesses.address().element(slot, col)),
+        Access::Nothing | Access::Zero => None,
+    };
+    Ok(row_major(known(payload.valid_rows), cols).map(slot).collect())
 }
 
 fn row_major(rows: u64, cols: u64) -> impl Iterator<Item = (u64, u64)> {

@@ -1,5 +1,5 @@
 //! Rules on memory: the UB budget, placement and overlap of tiles, and tables that an index could leave; and the rules
-//! that only a run can raise.
+//! that a loader or a run raises.
 
 use super::{Case, declare_rules};
 use crate::{Coalesce, Instruction, Role, Rule, Severity, Target, TensorLayout, Tile};
@@ -49,18 +49,33 @@ declare_rules! {
     }
 }
 
-macro_rules! run_time_rules {
+macro_rules! other_rules {
     ($($constant:ident = $name:literal $severity:ident { $summary:literal help $help:literal spec $spec:literal })*) => {
         $(
             #[doc = $summary]
             pub const $constant: &Rule =
                 &Rule { name: $name, severity: Severity::$severity, summary: $summary, help: $help, spec: $spec };
         )*
-        pub(super) const RUN_TIME: &[&Rule] = &[$($constant),*];
+        pub(super) const OTHER: &[&Rule] = &[$($constant),*];
     };
 }
 
-run_time_rules! {
+other_rules! {
+    POLICY_NAME = "policy.name" Error {
+        "a policy or mask pattern must be one that exists"
+        help "use one of the listed names"
+        spec "001, Enums; 002: maskPattern must be one of P0101, P1010, P0001, P0010, P0100, P1000, or P1111."
+    }
+    TYPE_NAME = "type.name" Error {
+        "an element type must be one that exists"
+        help "use one of the listed element types"
+        spec "001, Supported data types, and SPEC, Text: the element types of the language."
+    }
+    SHAPE_NEGATIVE = "shape.negative" Error {
+        "extents, strides and addresses are not negative"
+        help "use zero or a positive number; a dynamic extent is written as one, not as -1"
+        spec "Decided here: no operand has a negative extent, stride or address."
+    }
     BOUNDS_LANE = "bounds.lane" Error {
         "an index lane is out of range and no policy says what to do with it"
         help "correct the index, or name an out-of-bounds policy (skip, clamp, wrap; zero for a gather)"

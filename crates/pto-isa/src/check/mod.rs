@@ -229,7 +229,7 @@ pub mod rules {
     pub fn all() -> impl Iterator<Item = &'static crate::Rule> {
         use super::{layout, memory, policy, shape, types};
         let by_file = [types::RULES, shape::RULES, layout::RULES, policy::RULES, memory::RULES, COLLECTIVE];
-        by_file.into_iter().chain([RUN_TIME]).flatten().copied()
+        by_file.into_iter().chain([OTHER]).flatten().copied()
     }
 }
 

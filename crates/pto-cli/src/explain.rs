@@ -1,0 +1,68 @@
+//! `pto explain`: what a rule means.
+
+use std::io::{BufWriter, Write, stdout};
+
+use clap::Args;
+use pto_isa::{Rule, rules};
+use serde_json::{Value, json};
+
+use crate::{CallError, Verdict};
+
+/// Explain a rule, or list all rules
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The rule's name, such as align.row-width; without it, the list
+    rule: Option<String>,
+    /// Print JSON, one object per rule
+    #[arg(long)]
+    json: bool,
+}
+
+/// Every rule that any part of the tool raises, by name.
+fn all_rules() -> Vec<&'static Rule> {
+    let mut rules: Vec<_> = rules::all().collect();
+    rules.sort_by_key(|rule| rule.name);
+    rules
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
+    let mut out = BufWriter::new(stdout().lock());
+    let all = all_rules();
+    match &arguments.rule {
+        Some(name) => {
+            let rule = all.iter().find(|rule| rule.name == name).ok_or_else(|| no_such_rule(&all, name))?;
+            if arguments.json { writeln!(out, "{}", to_json(rule))? } else { explain(&mut out, rule)? }
+        }
+        None if arguments.json => {
+            for rule in all {
+                writeln!(out, "{}", to_json(rule))?;
+            }
+        }
+        None => {
+            let width = all.iter().map(|rule| rule.name.len()).max().unwrap_or(0);
+            for rule in all {
+                writeln!(out, "{:width$}  {:7}  {}", rule.name, rule.severity.name(), rule.summary)?;
+            }
+        }
+    }
+    out.flush()?;
+    Ok(Verdict::Clean)
+}
+
+fn explain(out: &mut impl Write, rule: &Rule) -> std::io::Result<()> {
+    writeln!(out, "{} ({})\n", rule.name, rule.severity)?;
+    writeln!(out, "{}.\n", rule.summary)?;
+    writeln!(out, "What to do: {}.\n", rule.help)?;
+    writeln!(out, "Specification: {}", rule.spec)
+}
+
+fn to_json(rule: &Rule) -> Value {
+    let Rule { name, severity, summary, help, spec } = rule;
+    json!({ "rule": name, "severity": severity.name(), "summary": summary, "help": help, "spec": spec })
+}
+
+fn no_such_rule(all: &[&Rule], name: &str) -> CallError {
+    let part = name.rsplit('.').next().unwrap_or(name);
+    let suggestion = all.iter().find(|rule| !part.is_empty() && rule.name.contains(part)).map(|rule| rule.name.into());
+    CallError::NoSuchRule { name: name.into(), suggestion }
+}

@@ -1,0 +1,381 @@
+//! Running one case and judging what came of it.
+
+use std::path::Path;
+
+use pto_exec::{Fault, Memory, Schedule, reference};
+use pto_isa::check::Verdict;
+use pto_isa::{
+    Atomic, Coalesce, Collective, Conflict, Direction, ElementClass, Finding, Instruction, Launch, MaskPattern,
+    OutOfBounds, Policy, Target, Tensor, Tile, judge, judge_collective, rules,
+};
+
+use crate::case::{self, Case, Expectation, Op, Operand};
+use crate::compare::Comparison;
+use crate::operand::{self, LoadError, by_name, malformed, natural};
+
+/// Which executor runs the cases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Via {
+    /// The production executor.
+    #[default]
+    Exec,
+    /// The reference executor.
+    Reference,
+}
+
+/// What came of a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// `Err` says why the case failed.
+    pub verdict: Result<(), String>,
+    /// What the tool said of the program: findings and faults, one sentence each.
+    pub diagnostics: Vec<String>,
+}
+
+/// Runs a case of the corpus in `folder`.
+///
+/// A case that cannot be run has failed; nothing is ever skipped.
+pub fn run(folder: &Path, case: &Case, via: Via) -> Outcome {
+    match attempt(folder, case, via) {
+        Ok((event, diagnostics)) => Outcome { verdict: judge_event(case.expect, event), diagnostics },
+        Err(LoadError::Refused { rule, what }) => Outcome {
+            verdict: judge_event(case.expect, Event::Refused),
+            diagnostics: vec![format!("{}: {what}", rule.name)],
+        },
+        Err(error) => Outcome { verdict: Err(format!("cannot be run: {error}")), diagnostics: Vec::new() },
+    }
+}
+
+/// What happened to the program of a case.
+enum Event {
+    Refused,
+    /// It ran: the difference from the golden result, if any.
+    Ran(Option<String>),
+    /// It faulted: whether every buffer is as it was.
+    Faulted {
+        untouched: bool,
+    },
+}
+
+fn judge_event(expect: Expectation, event: Event) -> Result<(), String> {
+    match (expect, event) {
+        (Expectation::Ok, Event::Ran(None))
+        | (Expectation::Reject, Event::Refused)
+        | (Expectation::Fault, Event::Faulted { untouched: true }) => Ok(()),
+        (_, Event::Faulted { untouched: false }) => Err("faulted, but a buffer was changed".into()),
+        (Expectation::Ok, Event::Ran(Some(difference))) => Err(difference),
+        (Expectation::Ok, Event::Refused) => Err("refused, but it is legal".into()),
+        (Expectation::Ok, Event::Faulted { .. }) => Err("faulted, but it should run".into()),
+        (Expectation::Reject, Event::Ran(_)) => Err("ran, but it should be refused".into()),
+        (Expectation::Reject, Event::Faulted { .. }) => {
+            Err("faulted at run time, but it should be refused before".into())
+        }
+        (Expectation::Fault, Event::Ran(_)) => Err("ran, but it should fault".into()),
+        (Expectation::Fault, Event::Refused) => Err("refused, but it should fault only at run time".into()),
+    }
+}
+
+type Attempt = Result<(Event, Vec<String>), LoadError>;
+
+fn attempt(folder: &Path, case: &Case, via: Via) -> Attempt {
+    let target = Target::from_name(&case.target).ok_or_else(|| malformed(format!("no target {:?}", case.target)))?;
+    let launch = Launch { dyn_ub: case.dyn_ub.map(|bytes| natural(bytes, "dyn_ub")).transpose()? };
+    match case.op {
+        Op::CommTscatter | Op::CommTgather => collective(folder, case, target, launch),
+        _ => instruction(folder, case, target, launch, via),
+    }
+}
+
+fn sentences(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(|f| format!("{}: {}: {f}", f.rule.severity, f.rule.name)).collect()
+}
+
+fn tile_of(operand: Option<&Operand>, role: &str) -> Result<(case::Tile, Tile), LoadError> {
+    match operand {
+        Some(Operand::Tile(case)) => Ok((case.clone(), operand::tile(case)?)),
+        Some(_) => Err(malformed(format!("`{role}` of this op is a tile"))),
+        None => Err(malformed(format!("`{role}` is missing"))),
+    }
+}
+
+fn policy(case: &case::Policy) -> Result<Policy, LoadError> {
+    let rule = rules::POLICY_NAME;
+    Ok(Policy {
+        coalesce: case.coalesce.as_deref().map(|n| by_name!(rule, Coalesce, n)).transpose()?,
+        oob: case.oob.as_deref().map(|n| by_name!(rule, OutOfBounds, n)).transpose()?,
+        atomic: case.atomic.as_deref().map(|n| by_name!(rule, Atomic, n)).transpose()?,
+        conflict: case.conflict.as_deref().map(|n| by_name!(rule, Conflict, n)).transpose()?,
+    })
+}
+
+fn instruction(folder: &Path, case: &Case, target: Target, launch: Launch, via: Via) -> Attempt {
+    let policy = policy(case.policy.as_ref().unwrap_or(&case::Policy::default()))?;
+    let idx = |case: &Case| {
+        let case = case.idx.as_ref().ok_or_else(|| malformed("`idx` is missing"))?;
+        Ok::<_, LoadError>((case.clone(), operand::tile(case)?))
+    };
+    let table = |case: &Case| {
+        let case = case.table.as_ref().ok_or_else(|| malformed("`table` is missing"))?;
+        Ok::<_, LoadError>((case.clone(), operand::tensor(case)?))
+    };
+    match (case.op, &case.mask) {
+        (Op::Mgather, _) => {
+            let ((dst, dst_tile), (table, table_tensor), (idx, idx_tile)) =
+                (tile_of(case.dst.as_ref(), "dst")?, table(case)?, idx(case)?);
+            let instruction = Instruction::MGather { dst: dst_tile, table: table_tensor, idx: idx_tile, policy };
+            let written = Written::Tile(&dst, dst_tile);
+            let inputs = [Input::Tensor(&table, table_tensor), Input::Tile(&idx, idx_tile)];
+            Run { folder, case, target, launch, via }.run(&instruction, &written, &inputs)
+        }
+        (Op::Mscatter, _) => {
+            let ((src, src_tile), (table, table_tensor), (idx, idx_tile)) =
+                (tile_of(case.src.as_ref(), "src")?, table(case)?, idx(case)?);
+            let instruction = Instruction::MScatter { table: table_tensor, src: src_tile, idx: idx_tile, policy };
+            let written = Written::Tensor(&table, table_tensor);
+            let inputs = [Input::Tile(&src, src_tile), Input::Tile(&idx, idx_tile)];
+            Run { folder, case, target, launch, via }.run(&instruction, &written, &inputs)
+        }
+        (_, mask) => {
+            let ((dst, dst_tile), (src, src_tile)) =
+                (tile_of(case.dst.as_ref(), "dst")?, tile_of(case.src.as_ref(), "src")?);
+            let written = Written::Tile(&dst, dst_tile);
+            let run = Run { folder, case, target, launch, via };
+            if let Some(mask) = mask {
+                let pattern = by_name!(rules::POLICY_NAME, MaskPattern, mask)?;
+                let instruction = Instruction::TScatterMask { dst: dst_tile, src: src_tile, pattern };
+                return run.run(&instruction, &written, &[Input::Tile(&src, src_tile)]);
+            }
+            let (idx, idx_tile) = idx(case)?;
+            let instruction = Instruction::TScatter { dst: dst_tile, src: src_tile, idx: idx_tile };
+            run.run(&instruction, &written, &[Input::Tile(&src, src_tile), Input::Tile(&idx, idx_tile)])
+        }
+    }
+}
+
+/// The operand that an instruction writes.
+enum Written<'a> {
+    Tile(&'a case::Tile, Tile),
+    Tensor(&'a case::Tensor, Tensor),
+}
+
+/// An operand that an instruction reads.
+enum Input<'a> {
+    Tile(&'a case::Tile, Tile),
+    Tensor(&'a case::Tensor, Tensor),
+}
+
+struct Run<'a> {
+    folder: &'a Path,
+    case: &'a Case,
+    target: Target,
+    launch: Launch,
+    via: Via,
+}
+
+impl Run<'_> {
+    fn run(&self, instruction: &Instruction, written: &Written<'_>, inputs: &[Input<'_>]) -> Attempt {
+        let findings = match judge(instruction, self.target, self.launch) {
+            Verdict::Refused(findings) => return Ok((Event::Refused, sentences(&findings))),
+            // Nothing is loaded: operands whose run-time extents break a rule may not even have a size.
+            Verdict::Faults(findings) => return Ok((Event::Faulted { untouched: true }, sentences(&findings))),
+            Verdict::Legal(findings) => findings,
+        };
+        let mut diagnostics = sentences(&findings);
+        let before = match written {
+            Written::Tile(case, tile) => operand::tile_bytes(self.folder, case, tile)?,
+            Written::Tensor(case, tensor) => operand::tensor_bytes(self.folder, &case.data, 0, tensor)?,
+        };
+        let inputs = inputs
+            .iter()
+            .map(|input| match input {
+                Input::Tile(case, tile) => operand::tile_bytes(self.folder, case, tile),
+                Input::Tensor(case, tensor) => operand::tensor_bytes(self.folder, &case.data, 0, tensor),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut after = before.clone();
+        match self.execute(instruction, &mut after, &inputs) {
+            Ok(()) => {
+                let difference = match self.case.expect {
+                    Expectation::Ok => self.compare(instruction, written, &before, &after, &inputs)?,
+                    _ => None,
+                };
+                Ok((Event::Ran(difference), diagnostics))
+            }
+            Err(fault) => {
+                diagnostics.push(format!("error: {fault}"));
+                Ok((Event::Faulted { untouched: before == after }, diagnostics))
+            }
+        }
+    }
+
+    fn execute(&self, instruction: &Instruction, written: &mut [u8], inputs: &[Vec<u8>]) -> Result<(), Fault> {
+        let memory = match (instruction, inputs) {
+            (Instruction::MGather { .. }, [table, idx]) => Memory::MGather { dst: written, table, idx },
+            (Instruction::MScatter { .. }, [src, idx]) => Memory::MScatter { table: written, src, idx },
+            (Instruction::TScatter { .. }, [src, idx]) => Memory::TScatter { dst: written, src, idx },
+            (Instruction::TScatterMask { .. }, [src]) => Memory::TScatterMask { dst: written, src },
+            _ => return Err(Fault::Call("the number of operands does not fit the instruction")),
+        };
+        match self.via {
+            Via::Exec | Via::Reference => {
+                reference::execute(instruction, self.target, self.launch, memory, Schedule::InOrder).map(drop)
+            }
+        }
+    }
+
+    /// The difference between what was written and what is legal.
+    fn compare(
+        &self,
+        instruction: &Instruction,
+        written: &Written<'_>,
+        before: &[u8],
+        after: &[u8],
+        inputs: &[Vec<u8>],
+    ) -> Result<Option<String>, LoadError> {
+        let (data, element, actual) = match written {
+            Written::Tensor(case, tensor) => (&case.data, tensor.element, after.to_vec()),
+            Written::Tile(case, tile) => {
+                let size = tile.element.size() as usize;
+                let valid = operand::valid_positions(tile).flat_map(|at| after[at..at + size].iter().copied());
+                (&case.data, tile.element, valid.collect())
+            }
+        };
+        let policy = instruction.policy().copied().unwrap_or_default();
+        let atomic = self.target != Target::Cpu && policy.atomic_or_default() != Atomic::None;
+        let any_nan = atomic && element.class() == ElementClass::Float;
+        let comparison = Comparison { element, any_nan, tolerance: data.tolerance.unwrap_or(0.0) };
+        if self.case.unordered {
+            return self.compare_unordered(instruction, comparison, before, &actual, inputs);
+        }
+        let goldens = operand::goldens(self.folder, data, 0, actual.len() as u64)?;
+        let mut differences = goldens.iter().map(|golden| comparison.difference(golden, &actual));
+        let first = differences.next().flatten();
+        Ok(if first.is_none() || differences.any(|d| d.is_none()) { None } else { first })
+    }
+
+    /// Each slot holds one of the values written to it, or its old value when no lane hit it.
+    fn compare_unordered(
+        &self,
+        instruction: &Instruction,
+        comparison: Comparison,
+        before: &[u8],
+        actual: &[u8],
+        inputs: &[Vec<u8>],
+    ) -> Result<Option<String>, LoadError> {
+        let [src, idx] = inputs else { return Err(malformed("only mscatter can be unordered")) };
+        let slots = reference::slots(instruction, self.target, idx).map_err(|fault| malformed(fault.to_string()))?;
+        let tile = instruction.payload();
+        let size = tile.element.size() as usize;
+        let mut hits: std::collections::BTreeMap<u64, Vec<&[u8]>> = Default::default();
+        for (position, slot) in operand::valid_positions(tile).zip(slots) {
+            if let Some(slot) = slot {
+                hits.entry(slot).or_default().push(&src[position..position + size]);
+            }
+        }
+        for (slot, (old, new)) in before.chunks_exact(size).zip(actual.chunks_exact(size)).enumerate() {
+            let legal = match hits.get(&(slot as u64)) {
+                Some(values) => values.iter().any(|value| comparison.equal(value, new)),
+                None => old == new,
+            };
+            if !legal {
+                return Ok(Some(format!("element {slot} holds {new:02x?}, which no lane wrote there")));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The most ranks that a case may have.
+const MAX_RANKS: i64 = 4096;
+
+fn collective(folder: &Path, case: &Case, target: Target, launch: Launch) -> Attempt {
+    let direction = if case.op == Op::CommTscatter { Direction::Scatter } else { Direction::Gather };
+    let (local, ranks, ranks_role) = match direction {
+        Direction::Scatter => (&case.src, &case.dst, "dst"),
+        Direction::Gather => (&case.dst, &case.src, "src"),
+    };
+    let Some(Operand::Tensor(local)) = local else { return Err(malformed("the root's tensor is missing")) };
+    let count = case.ranks.ok_or_else(|| malformed("`ranks` is missing"))?;
+    if !(0..=MAX_RANKS).contains(&count) {
+        return Err(malformed(format!("expected 0 to {MAX_RANKS} ranks, found {count}")));
+    }
+    let (described, data) = group(ranks.as_ref(), ranks_role, count as usize)?;
+    // A negative root is a root out of range, whatever its value.
+    let rank = |value: i64| u64::try_from(value).unwrap_or(u64::MAX);
+    let root = rank(case.root.ok_or_else(|| malformed("`root` is missing"))?);
+    let staging = case.staging.as_ref().ok_or_else(|| malformed("`staging` is missing"))?;
+    let call = Collective {
+        direction,
+        root,
+        caller: case.caller.map_or(root, rank),
+        local: operand::tensor(local)?,
+        group: described,
+        staging: staging.iter().map(operand::tile).collect::<Result<_, _>>()?,
+    };
+    let diagnostics = match judge_collective(&call, target, launch) {
+        Verdict::Refused(findings) => return Ok((Event::Refused, sentences(&findings))),
+        Verdict::Faults(findings) => return Ok((Event::Faulted { untouched: true }, sentences(&findings))),
+        Verdict::Legal(findings) => sentences(&findings),
+    };
+    let event = run_collective(folder, &call, target, launch, local, &data)?;
+    Ok((event, diagnostics))
+}
+
+/// Each rank's tensor, and the data behind it with its position there.
+type Group<'a> = (Vec<Option<Tensor>>, Vec<(&'a case::Data, usize)>);
+
+fn group<'a>(operand: Option<&'a Operand>, role: &str, count: usize) -> Result<Group<'a>, LoadError> {
+    match operand {
+        Some(Operand::Tensor(tensor)) => {
+            let described = operand::tensor(tensor)?;
+            Ok((vec![Some(described); count], (0..count).map(|i| (&tensor.data, i)).collect()))
+        }
+        Some(Operand::Ranks(tensors)) => {
+            let described =
+                tensors.iter().map(|t| t.as_ref().map(operand::tensor).transpose()).collect::<Result<Vec<_>, _>>()?;
+            // A list shorter than the group leaves holes at its end.
+            let holes = count.saturating_sub(tensors.len());
+            let described = described.into_iter().chain(std::iter::repeat_n(None, holes)).collect();
+            Ok((described, tensors.iter().flatten().map(|t| (&t.data, 0)).collect()))
+        }
+        _ => Err(malformed(format!("`{role}` of a collective is a tensor, or a list of one per rank"))),
+    }
+}
+
+fn run_collective(
+    folder: &Path,
+    call: &Collective,
+    target: Target,
+    launch: Launch,
+    local: &case::Tensor,
+    data: &[(&case::Data, usize)],
+) -> Result<Event, LoadError> {
+    let tensors: Vec<&Tensor> = call.group.iter().flatten().collect();
+    let before_local = operand::tensor_bytes(folder, &local.data, 0, &call.local)?;
+    let before_ranks = tensors
+        .iter()
+        .zip(data)
+        .map(|(tensor, (data, i))| operand::tensor_bytes(folder, data, *i, tensor))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (mut after_local, mut after_ranks) = (before_local.clone(), before_ranks.clone());
+    if reference::execute_collective(call, target, launch, &mut after_local, &mut after_ranks).is_err() {
+        return Ok(Event::Faulted { untouched: after_local == before_local && after_ranks == before_ranks });
+    }
+    let difference = |data: &case::Data, i: usize, tensor: &Tensor, after: &[u8]| {
+        let comparison =
+            Comparison { element: tensor.element, any_nan: false, tolerance: data.tolerance.unwrap_or(0.0) };
+        let goldens = operand::goldens(folder, data, i, after.len() as u64)?;
+        Ok::<_, LoadError>(goldens.first().and_then(|golden| comparison.difference(golden, after)))
+    };
+    if call.direction == Direction::Gather {
+        let untouched = after_ranks == before_ranks;
+        let difference = difference(&local.data, 0, &call.local, &after_local)?;
+        return Ok(Event::Ran(difference.or((!untouched).then(|| "a rank's buffer was changed".into()))));
+    }
+    for (rank, ((tensor, (data, i)), after)) in tensors.iter().zip(data).zip(&after_ranks).enumerate() {
+        if let Some(difference) = difference(data, *i, tensor, after)? {
+            return Ok(Event::Ran(Some(format!("rank {rank}: {difference}"))));
+        }
+    }
+    Ok(Event::Ran((after_local != before_local).then(|| "the root's buffer was changed".into())))
+}
