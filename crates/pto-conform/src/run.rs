@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pto_exec::{Fault, Memory, Schedule, reference};
+use pto_exec::{Fault, Memory, Plan, Schedule, reference};
 use pto_isa::check::Verdict;
 use pto_isa::{
     Atomic, Coalesce, Collective, Conflict, Direction, ElementClass, Finding, Instruction, Launch, MaskPattern,
@@ -217,10 +217,10 @@ impl Run<'_> {
             _ => return Err(Fault::Call("the number of operands does not fit the instruction")),
         };
         match self.via {
-            Via::Exec | Via::Reference => {
-                reference::execute(instruction, self.target, self.launch, memory, Schedule::InOrder).map(drop)
-            }
+            Via::Exec => Plan::new(instruction, self.target, self.launch)?.run(memory, Schedule::InOrder),
+            Via::Reference => reference::execute(instruction, self.target, self.launch, memory, Schedule::InOrder),
         }
+        .map(drop)
     }
 
     /// The difference between what was written and what is legal.

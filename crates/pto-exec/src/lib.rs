@@ -5,11 +5,14 @@
 //! every byte as it was when the instruction faults.
 
 mod fault;
+mod kernel;
 mod memory;
+mod plan;
 pub mod reference;
 mod schedule;
 pub mod simt;
 
 pub use fault::Fault;
 pub use memory::{Lanes, Memory};
+pub use plan::Plan;
 pub use schedule::Schedule;

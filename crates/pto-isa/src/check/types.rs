@@ -1,7 +1,7 @@
 //! Rules on element types.
 
 use super::{Case, declare_rules};
-use crate::{Instruction, Target};
+use crate::Instruction;
 
 declare_rules! {
     TYPE_ELEMENT = "type.element" Error on ANY EVERYWHERE [Src, Dst] {
@@ -105,8 +105,9 @@ const fn index_width(case: &Case<'_>) -> u64 {
 
 const fn index_width_wrong(case: &Case<'_>) -> bool {
     let Some(idx) = case.tile() else { return false };
-    // An element type that the target lacks altogether is reported once, by the rule on element types.
-    Target::A5.profile().tile_elements.contains(case.instruction.payload().element)
+    // Types that the target lacks altogether are reported once, by the rules on types.
+    case.profile().tile_elements.contains(case.instruction.payload().element)
+        && case.profile().tile_indices.contains(idx.element)
         && idx.element.size() != index_width(case)
 }
 
