@@ -78,7 +78,7 @@ pub enum Cause {
     #[error("the size of the tensor overflows: {tensor}")]
     TensorOverflow {
         /// The tensor.
-        tensor: Tensor,
+        tensor: Box<Tensor>,
     },
     /// The machine has no memory for the tile.
     #[error("no memory for a unified buffer of {bytes} bytes")]

@@ -13,7 +13,9 @@ use crate::error::{Cause, Error};
 use crate::event::Event;
 use crate::legal;
 use crate::policy::{GatherPolicy, Mask, ScatterPolicy};
-use crate::support::{AtomicElement, ConflictOn, HasAtomic, HasMask, MemoryIndex, Payload, TileIndex, TilePayload};
+use crate::support::{
+    AtomicElement, ConflictOn, HasAtomic, HasMask, MemoryIndex, Payload, Same, TileIndex, TilePayload,
+};
 use crate::tensor::{Table, TableMut};
 use crate::tile::TileOperand;
 use crate::transfer::{self, Direction};
@@ -58,9 +60,9 @@ impl<A: Arch> VectorCore<A> {
         P: ScatterPolicy,
         A: HasAtomic<P::Atomic>,
         P::Conflict: ConflictOn<A>,
-        S: TileOperand<Element: Payload<A> + AtomicElement<P::Atomic, A>>,
+        S: TileOperand<Element: Payload<A> + AtomicElement<P::Atomic, A> + Same<G::Element>>,
         I: TileOperand<Element: MemoryIndex<A>>,
-        G: TableMut<S::Element>,
+        G: TableMut,
     {
         const {
             legal::assert_legal::<A>(Instruction::MScatter {
@@ -103,9 +105,9 @@ impl<A: Arch> VectorCore<A> {
     pub fn mgather<P, D, G, I>(&mut self, policy: P, dst: &mut D, table: &G, idx: &I) -> Result<Event, Error>
     where
         P: GatherPolicy,
-        D: TileOperand<Element: Payload<A>>,
+        D: TileOperand<Element: Payload<A> + Same<G::Element>>,
         I: TileOperand<Element: MemoryIndex<A>>,
-        G: Table<D::Element>,
+        G: Table,
     {
         const {
             legal::assert_legal::<A>(Instruction::MGather {
@@ -149,7 +151,7 @@ impl<A: Arch> VectorCore<A> {
     pub fn tscatter<D, S, I>(&mut self, dst: &mut D, src: &S, idx: &I) -> Result<Event, Error>
     where
         S: TileOperand<Element: TilePayload<A>>,
-        D: TileOperand<Element = S::Element>,
+        D: TileOperand<Element: Same<S::Element>>,
         I: TileOperand<Element: TileIndex<S::Element, A>>,
     {
         const {
@@ -186,7 +188,7 @@ impl<A: Arch> VectorCore<A> {
         M: Mask,
         A: HasMask,
         S: TileOperand<Element: TilePayload<A>>,
-        D: TileOperand<Element = S::Element>,
+        D: TileOperand<Element: Same<S::Element>>,
     {
         const {
             legal::assert_legal::<A>(Instruction::TScatterMask { dst: D::STATIC, src: S::STATIC, pattern: M::PATTERN });
@@ -223,8 +225,8 @@ impl<A: Arch> VectorCore<A> {
     #[track_caller]
     pub fn tload<D, G>(&mut self, dst: &mut D, src: &G) -> Result<Event, Error>
     where
-        D: TileOperand,
-        G: Table<D::Element>,
+        D: TileOperand<Element: Same<G::Element>>,
+        G: Table,
     {
         const { legal::assert_fits(D::STATIC, G::STATIC) }
         self.issue(Location::caller(), |core| {
@@ -254,8 +256,8 @@ impl<A: Arch> VectorCore<A> {
     #[track_caller]
     pub fn tstore<G, S>(&mut self, dst: &mut G, src: &S) -> Result<Event, Error>
     where
-        S: TileOperand,
-        G: TableMut<S::Element>,
+        S: TileOperand<Element: Same<G::Element>>,
+        G: TableMut,
     {
         const { legal::assert_fits(S::STATIC, G::STATIC) }
         self.issue(Location::caller(), |core| {
@@ -284,7 +286,7 @@ impl<A: Arch> VectorCore<A> {
     pub fn tmov<D, S>(&mut self, dst: &mut D, src: &S) -> Result<Event, Error>
     where
         S: TileOperand,
-        D: TileOperand<Element = S::Element>,
+        D: TileOperand<Element: Same<S::Element>>,
     {
         self.issue(Location::caller(), |core| {
             let (dst, src) = (core.ub.resolve::<A>(dst)?, core.ub.resolve::<A>(src)?);

@@ -61,7 +61,7 @@ pub use policy::{
 pub use pto_exec::{Fault, Lanes, Schedule};
 pub use pto_isa::{Element, F8E4M3, F8E5M2, HiF8, bf16, f16};
 pub use shape::{Packed, Shape, Stride, TensorShape, TensorStride};
-pub use support::{AtomicElement, ConflictOn, HasAtomic, HasMask, MemoryIndex, Payload, TileIndex, TilePayload};
+pub use support::{AtomicElement, ConflictOn, HasAtomic, HasMask, MemoryIndex, Payload, Same, TileIndex, TilePayload};
 pub use tensor::{GlobalRef, GlobalTensor, Table, TableMut};
 pub use tile::{DYN, Tile, TileOperand};
 pub use vector_core::VectorCore;
@@ -84,8 +84,8 @@ pub mod prelude {
         Cpu, DYN, DefaultConflict, Dn, Elem, Element, Event, F8E4M3, F8E5M2, GatherBounds, GatherPolicy, GlobalLayout,
         GlobalRef, GlobalTensor, HasAtomic, HasMask, HiF8, Host, Lanes, Last, Mask, Max, MemoryIndex, Min, Mode, Nd,
         Nz, P0001, P0010, P0100, P0101, P1000, P1010, P1111, Packed, Pad, PadMax, PadMin, PadNull, PadZero, Payload,
-        Row, RowMajor, ScatterBounds, ScatterPolicy, Schedule, Shape, Skip, Stride, Table, TableMut, Tile, TileIndex,
-        TileLayout, TileOperand, TilePayload, Undefined, Unnamed, VectorCore, Wrap, Zero, bf16, f16,
+        Row, RowMajor, Same, ScatterBounds, ScatterPolicy, Schedule, Shape, Skip, Stride, Table, TableMut, Tile,
+        TileIndex, TileLayout, TileOperand, TilePayload, Undefined, Unnamed, VectorCore, Wrap, Zero, bf16, f16,
     };
 }
 

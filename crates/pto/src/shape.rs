@@ -57,6 +57,8 @@ pub struct Packed;
 pub trait TensorShape: Sealed + Copy {
     /// The extents of the type, [`DYN`] included.
     const DIMS: [usize; 5];
+    /// True if no extent is [`DYN`].
+    const IS_STATIC: bool = count_dynamic(Self::DIMS) == 0;
     /// The shape of a type without dynamic extents.
     fn fixed() -> Self;
     /// The extents now.
@@ -72,6 +74,11 @@ pub trait TensorShape: Sealed + Copy {
 pub trait TensorStride: Sealed + Copy {
     /// The strides of the type, [`DYN`] included; `None` if they follow from the shape.
     const STEPS: Option<[usize; 5]>;
+    /// True if no stride is [`DYN`].
+    const IS_STATIC: bool = match Self::STEPS {
+        Some(steps) => count_dynamic(steps) == 0,
+        None => true,
+    };
     /// The strides of a type without dynamic ones.
     fn fixed() -> Self;
     /// The strides now; `None` if they follow from the shape.
@@ -135,7 +142,6 @@ impl<const D0: usize, const D1: usize, const D2: usize, const D3: usize, const D
     const DIMS: [usize; 5] = [D0, D1, D2, D3, D4];
 
     fn fixed() -> Self {
-        const { assert!(count_dynamic([D0, D1, D2, D3, D4]) == 0, "this shape has a DYN extent: use `dynamic`") };
         Self { values: Self::DIMS }
     }
 
@@ -150,7 +156,6 @@ impl<const D0: usize, const D1: usize, const D2: usize, const D3: usize, const D
     const STEPS: Option<[usize; 5]> = Some([D0, D1, D2, D3, D4]);
 
     fn fixed() -> Self {
-        const { assert!(count_dynamic([D0, D1, D2, D3, D4]) == 0, "this stride has a DYN value: use `dynamic`") };
         Self { values: [D0, D1, D2, D3, D4] }
     }
 

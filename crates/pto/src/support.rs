@@ -69,6 +69,21 @@ pub trait TilePayload<A: Arch>: Element {}
 )]
 pub trait TileIndex<T: Element, A: Arch>: Element {}
 
+/// The same element type: transfers do not convert.
+///
+/// ```
+/// use pto::prelude::*;
+/// fn no_conversion<D: Same<S>, S: Element>() {}
+/// no_conversion::<f32, f32>();
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "one operand holds `{Self}` elements, the other `{T}`",
+    label = "a transfer does not convert between `{Self}` and `{T}`",
+    note = "give tiles and table of an instruction the same element type (type.table, type.same)"
+)]
+pub trait Same<T: Element>: Element {}
+impl<T: Element> Same<T> for T {}
+
 /// Targets that have an atomic operation.
 ///
 /// ```
@@ -143,10 +158,10 @@ macro_rules! elements {
     ($trait:ident is $table:ident {
         Cpu [$($cpu:ty),*] A2A3 [$($a2a3:ty),*] A5 [$($a5:ty),*] Host [$($host:ty),*]
     }) => {
-        $(impl $trait<Cpu> for $cpu {})*
-        $(impl $trait<A2A3> for $a2a3 {})*
-        $(impl<const DYN_UB: u64> $trait<A5<DYN_UB>> for $a5 {})*
-        $(impl $trait<Host> for $host {})*
+        $(#[diagnostic::do_not_recommend] impl $trait<Cpu> for $cpu {})*
+        $(#[diagnostic::do_not_recommend] impl $trait<A2A3> for $a2a3 {})*
+        $(#[diagnostic::do_not_recommend] impl<const DYN_UB: u64> $trait<A5<DYN_UB>> for $a5 {})*
+        $(#[diagnostic::do_not_recommend] impl $trait<Host> for $host {})*
         const _: () = {
             exactly(Target::Cpu.profile().$table, &[$(<$cpu as Element>::TYPE),*]);
             exactly(Target::A2A3.profile().$table, &[$(<$a2a3 as Element>::TYPE),*]);
@@ -176,8 +191,14 @@ elements! { TilePayload is tile_elements {
 
 macro_rules! tile_indices {
     (anything on $arch:ident by [$($idx:ty),*]) => {
-        $(impl<T: Element> TileIndex<T, $arch> for $idx {})*
+        $(#[diagnostic::do_not_recommend] impl<T: Element> TileIndex<T, $arch> for $idx {})*
         const _: () = exactly(Target::$arch.profile().tile_indices, &[$(<$idx as Element>::TYPE),*]);
+    };
+    (absent [$($payload:ty),*]) => {
+        $(
+            impl<I: Element> TileIndex<$payload, A2A3> for I {}
+            impl<I: Element, const DYN_UB: u64> TileIndex<$payload, A5<DYN_UB>> for I {}
+        )*
     };
     ([$($payload:ty),*] by $idx:tt) => {
         $(tile_indices! { one $payload, $idx })*
@@ -210,6 +231,8 @@ const fn index_widths(payload: ElementType, list: &[ElementType], target: Target
 
 tile_indices! { anything on Cpu by [i16, u16, i32, u32] }
 tile_indices! { anything on Host by [i16, u16, i32, u32, i64, u64] }
+// An element type that the devices lack altogether is reported once, by `TilePayload`.
+tile_indices! { absent [i64, u64, f64, F8E4M3, F8E5M2, HiF8] }
 tile_indices! { [i32, u32, f32] by [i32, u32] }
 tile_indices! { [i8, u8, i16, u16, f16, bf16] by [i16, u16] }
 
@@ -221,10 +244,10 @@ macro_rules! atomics {
         impl HasAtomic<$op> for Cpu {}
         impl<const DYN_UB: u64> HasAtomic<$op> for A5<DYN_UB> {}
         impl HasAtomic<$op> for Host {}
-        $(impl AtomicElement<$op, Cpu> for $cpu {})*
-        $(impl AtomicElement<$op, A2A3> for $a2a3 {})*
-        $(impl<const DYN_UB: u64> AtomicElement<$op, A5<DYN_UB>> for $a5 {})*
-        $(impl AtomicElement<$op, Host> for $host {})*
+        $(#[diagnostic::do_not_recommend] impl AtomicElement<$op, Cpu> for $cpu {})*
+        $(#[diagnostic::do_not_recommend] impl AtomicElement<$op, A2A3> for $a2a3 {})*
+        $(#[diagnostic::do_not_recommend] impl<const DYN_UB: u64> AtomicElement<$op, A5<DYN_UB>> for $a5 {})*
+        $(#[diagnostic::do_not_recommend] impl AtomicElement<$op, Host> for $host {})*
         const _: () = {
             exactly(Target::Cpu.profile().atomic(Atomic::$op), &[$(<$cpu as Element>::TYPE),*]);
             exactly(Target::A2A3.profile().atomic(Atomic::$op), &[$(<$a2a3 as Element>::TYPE),*]);

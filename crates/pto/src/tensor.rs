@@ -30,7 +30,7 @@ use crate::shape::{Packed, TensorShape, TensorStride, extents, packed};
 pub struct GlobalTensor<'a, T, S, St = Packed, L = Nd> {
     data: &'a mut [T],
     tensor: Tensor,
-    of: PhantomData<fn() -> (S, St, L)>,
+    of: PhantomData<(S, St, L)>,
 }
 
 /// A tensor that can only be read, over a `&[T]`.
@@ -43,7 +43,7 @@ pub struct GlobalTensor<'a, T, S, St = Packed, L = Nd> {
 pub struct GlobalRef<'a, T, S, St = Packed, L = Nd> {
     data: &'a [T],
     tensor: Tensor,
-    of: PhantomData<fn() -> (S, St, L)>,
+    of: PhantomData<(S, St, L)>,
 }
 
 /// What the types alone say of a tensor.
@@ -70,7 +70,7 @@ fn measured<T: Element, S: TensorShape, St: TensorStride, L: GlobalLayout>(
     let tensor = Tensor { element: T::TYPE, shape, strides, layout: L::LAYOUT };
     let size = T::TYPE.size();
     let Some(needed) = tensor.span().and_then(|span| span.checked_mul(size)) else {
-        return Err(Cause::TensorOverflow { tensor });
+        return Err(Cause::TensorOverflow { tensor: Box::new(tensor) });
     };
     let found = len as u64 * size;
     if found < needed {
@@ -96,6 +96,7 @@ macro_rules! tensors {
             /// ```
             #[track_caller]
             pub fn new(data: $($data)* [T]) -> Result<Self, Error> {
+                const { assert!(S::IS_STATIC && St::IS_STATIC, "the shape or stride has a DYN part: use `dynamic`") };
                 Self::over(data, S::fixed(), St::fixed(), Location::caller())
             }
 
@@ -156,7 +157,8 @@ macro_rules! tensors {
 
         impl<T, S, St, L> Sealed for $name<'_, T, S, St, L> {}
 
-        impl<T: Element, S: TensorShape, St: TensorStride, L: GlobalLayout> Table<T> for $name<'_, T, S, St, L> {
+        impl<T: Element, S: TensorShape, St: TensorStride, L: GlobalLayout> Table for $name<'_, T, S, St, L> {
+            type Element = T;
             const STATIC: Tensor = of_types::<T, S, St, L>();
 
             fn operand(&self) -> Tensor {
@@ -179,19 +181,30 @@ macro_rules! tensors {
 tensors! { GlobalTensor, [&'a mut], "mut" }
 tensors! { GlobalRef, [&'a], "" }
 
-impl<T: Element, S: TensorShape, St: TensorStride, L: GlobalLayout> TableMut<T> for GlobalTensor<'_, T, S, St, L> {
+impl<T: Element, S: TensorShape, St: TensorStride, L: GlobalLayout> TableMut for GlobalTensor<'_, T, S, St, L> {
     fn bytes_mut(&mut self) -> &mut [u8] {
         bytemuck::cast_slice_mut(self.data)
     }
 }
 
-/// A tensor of `T`, as an operand that is read.
+/// Any tensor, as an operand that is read.
+///
+/// ```
+/// use pto::prelude::*;
+/// fn elements<G: Table>(table: &G) -> Option<u64> {
+///     table.operand().elements()
+/// }
+/// assert_eq!(elements(&GlobalRef::<u8, Shape<1, 1, 1, 2, 32>>::new(&[0; 64])?), Some(64));
+/// # Ok::<(), pto::Error>(())
+/// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a table of `{T}` elements",
-    label = "the table must hold the tile's element type, `{T}`",
-    note = "a transfer does not convert: declare the `GlobalTensor` or `GlobalRef` with the tile's element type (type.table)"
+    message = "`{Self}` is not a global tensor",
+    label = "expected a `GlobalTensor` or `GlobalRef`",
+    note = "wrap the slice: `GlobalRef::<T, Shape<1, 1, 1, ROWS, COLS>>::new(&slice)?`"
 )]
-pub trait Table<T: Element>: Sealed {
+pub trait Table: Sealed {
+    /// Element type.
+    type Element: Element;
     /// What the type alone says of the tensor.
     const STATIC: Tensor;
     /// The tensor as the rules and executors see it now.
@@ -200,13 +213,24 @@ pub trait Table<T: Element>: Sealed {
     fn bytes(&self) -> &[u8];
 }
 
-/// A tensor of `T`, as an operand that is written.
+/// Any tensor, as an operand that is written.
+///
+/// ```
+/// use pto::prelude::*;
+/// fn clear(table: &mut impl TableMut) {
+///     table.bytes_mut().fill(0);
+/// }
+/// let mut memory = [1u8; 32];
+/// clear(&mut GlobalTensor::<u8, Shape<1, 1, 1, 1, 32>>::new(&mut memory)?);
+/// assert_eq!(memory, [0; 32]);
+/// # Ok::<(), pto::Error>(())
+/// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a writable table of `{T}` elements",
-    label = "the table must be a `GlobalTensor` that holds `{T}`",
-    note = "a `GlobalRef` is read-only: build a `GlobalTensor` over a `&mut` slice; a transfer does not convert element types"
+    message = "`{Self}` cannot be written",
+    label = "expected a `GlobalTensor`",
+    note = "a `GlobalRef` is read-only: build a `GlobalTensor` over a `&mut` slice"
 )]
-pub trait TableMut<T: Element>: Table<T> {
+pub trait TableMut: Table {
     /// The bytes behind it, from element 0.
     fn bytes_mut(&mut self) -> &mut [u8];
 }

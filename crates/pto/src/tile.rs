@@ -52,7 +52,7 @@ pub struct Tile<T, const R: usize, const C: usize, L = RowMajor, const VR: usize
 {
     valid: (usize, usize),
     slot: RefCell<Option<Slot>>,
-    of: PhantomData<fn() -> (T, L, P)>,
+    of: PhantomData<(T, L, P)>,
 }
 
 impl<T: Element, const R: usize, const C: usize, L: TileLayout, const VR: usize, const VC: usize, P: Pad>
@@ -66,8 +66,11 @@ impl<T: Element, const R: usize, const C: usize, L: TileLayout, const VR: usize,
     /// assert_eq!(tile.address(), None);
     /// ```
     pub fn new() -> Self {
-        const { assert!(VR != DYN && VC != DYN, "this tile has a dynamic valid extent: use Tile::dynamic([..])") };
-        Self::with([])
+        const {
+            assert!(VR != DYN && VC != DYN, "this tile has a DYN valid extent: use Tile::dynamic([..])");
+            legal::assert_tile(<Self as TileOperand>::STATIC);
+        };
+        Self { valid: (VR, VC), slot: RefCell::new(None), of: PhantomData }
     }
 
     /// A tile with dynamic valid extents: one value for each [`DYN`], rows before columns.
@@ -80,16 +83,15 @@ impl<T: Element, const R: usize, const C: usize, L: TileLayout, const VR: usize,
     /// assert_eq!(tile.valid(), (1, 9));
     /// ```
     pub fn dynamic<const N: usize>(values: [usize; N]) -> Self {
-        Self::with(values)
-    }
-
-    fn with<const N: usize>(values: [usize; N]) -> Self {
-        const { legal::assert_tile(<Self as TileOperand>::STATIC) };
+        const {
+            assert!(N == (VR == DYN) as usize + (VC == DYN) as usize, "give one value for each DYN extent");
+            legal::assert_tile(<Self as TileOperand>::STATIC);
+        };
         Self { valid: Self::extents(values), slot: RefCell::new(None), of: PhantomData }
     }
 
+    /// The valid extents, dynamic ones taken from as many values.
     fn extents<const N: usize>(values: [usize; N]) -> (usize, usize) {
-        const { assert!(N == (VR == DYN) as usize + (VC == DYN) as usize, "give one value for each DYN extent") };
         let mut values = values.into_iter();
         let mut next = |of_type| if of_type == DYN { values.next().unwrap_or(0) } else { of_type };
         (next(VR), next(VC))
@@ -104,6 +106,7 @@ impl<T: Element, const R: usize, const C: usize, L: TileLayout, const VR: usize,
     /// assert_eq!(tile.valid(), (3, 16));
     /// ```
     pub fn set_valid<const N: usize>(&mut self, values: [usize; N]) {
+        const { assert!(N == (VR == DYN) as usize + (VC == DYN) as usize, "give one value for each DYN extent") };
         self.valid = Self::extents(values);
     }
 

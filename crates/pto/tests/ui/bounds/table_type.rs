@@ -1,0 +1,13 @@
+//! A transfer does not convert.
+
+use pto::prelude::*;
+
+fn main() -> Result<(), pto::Error> {
+    let mut memory = vec![<i32 as Default>::default(); 1 << 16];
+    let mut table = GlobalTensor::<i32, Shape<1, 1, 1, 64, 32>>::new(&mut memory)?;
+    let src = <Tile<f32, 8, 32>>::new();
+    let idx = <Tile<i32, 1, 8>>::new();
+    let mut core = VectorCore::<A5>::new();
+    core.mscatter(Row, &mut table, &src, &idx)?;
+    Ok(())
+}
