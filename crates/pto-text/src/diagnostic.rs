@@ -1,0 +1,119 @@
+//! A finding as data: which rule, how grave, where, and what to do. How it is shown is the renderers' business.
+//!
+//! - [`terminal`]: excerpts with labels, for people;
+//! - [`json`]: one object per line, for programs;
+//! - [`sarif`]: one SARIF 2.1.0 log, for code-review tools;
+//! - [`Levels`]: what `--allow` and `--deny` make of a list of findings;
+//! - [`suggest()`]: "did you mean".
+
+pub mod json;
+mod levels;
+pub mod sarif;
+mod suggest;
+pub mod terminal;
+
+pub use levels::Levels;
+pub use suggest::suggest;
+
+use crate::span::Span;
+use pto_isa::rule::{Rule, Severity};
+
+/// A second place that belongs to a finding, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The place.
+    pub span: Span,
+    /// What it has to do with the finding.
+    pub message: String,
+}
+
+/// One finding.
+///
+/// ```
+/// use pto_text::{Diagnostic, Span, rules};
+/// let found = Diagnostic::new(&rules::TYPE, "expected a type, found `flot`")
+///     .at(Span::new(10, 14))
+///     .with_label(Span::new(8, 9), "behind this `:`")
+///     .with_help("did you mean `f32`?");
+/// assert_eq!(found.severity, found.rule.severity);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The rule that is broken, or that noticed something.
+    pub rule: &'static Rule,
+    /// How grave it is; the rule's own severity unless [`Levels`] changed it.
+    pub severity: Severity,
+    /// What was expected and what was found, in one sentence without a full stop.
+    pub message: String,
+    /// The place, if the finding has one.
+    pub span: Option<Span>,
+    /// Further places.
+    pub labels: Vec<Label>,
+    /// Further facts.
+    pub notes: Vec<String>,
+    /// What to do about it, if there is more to say than the rule's own help.
+    pub help: Option<String>,
+    /// The target for which this holds, if it does not hold for all.
+    pub target: Option<&'static str>,
+}
+
+impl Diagnostic {
+    /// A finding without a place, with the rule's own severity.
+    pub fn new(rule: &'static Rule, message: impl Into<String>) -> Self {
+        Self {
+            rule,
+            severity: rule.severity,
+            message: message.into(),
+            span: None,
+            labels: Vec::new(),
+            notes: Vec::new(),
+            help: None,
+            target: None,
+        }
+    }
+
+    /// Places the finding.
+    #[must_use]
+    pub fn at(mut self, span: Span) -> Self {
+        self.span = Some(span);
+        self
+    }
+
+    /// Adds a second place.
+    #[must_use]
+    pub fn with_label(mut self, span: Span, message: impl Into<String>) -> Self {
+        self.labels.push(Label { span, message: message.into() });
+        self
+    }
+
+    /// Adds a fact.
+    #[must_use]
+    pub fn with_note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Binds the finding to one target.
+    #[must_use]
+    pub fn for_target(mut self, target: &'static str) -> Self {
+        self.target = Some(target);
+        self
+    }
+
+    /// Whether the finding makes the program wrong.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    /// What to do about it: the finding's own advice, else the rule's.
+    pub fn advice(&self) -> &str {
+        self.help.as_deref().unwrap_or(self.rule.help)
+    }
+}

@@ -1,0 +1,169 @@
+//! The rules of the text itself, `parse.*`: each with the texts that explain it and a pair of examples.
+//!
+//! Whether a program means something is judged elsewhere; these rules say only whether it can be read.
+
+use pto_isa::rule::{Rule, Severity};
+
+macro_rules! rules {
+    ($($(#[$doc:meta])* $id:ident = $name:literal, $severity:ident, $summary:literal, $help:literal, $spec:literal;)*) => {
+        $($(#[$doc])* pub static $id: Rule = Rule {
+            name: $name, severity: Severity::$severity, summary: $summary, help: $help, spec: $spec,
+        };)*
+
+        /// Every rule of this module.
+        pub static RULES: &[&Rule] = &[$(&$id),*];
+    };
+}
+
+rules! {
+    /// The input is larger than the tool reads.
+    FILE_SIZE = "parse.file-size", Error,
+        "An input file is smaller than 4 GiB.",
+        "Split the program into several files.",
+        "Offsets into a text are 32 bits wide; this is a limit of the tool, not of the language.";
+    /// The input is not text.
+    UTF8 = "parse.utf8", Error,
+        "A program is text in UTF-8.",
+        "Save the file as UTF-8, or remove the bytes that are shown as U+FFFD.",
+        "The language is MLIR text, which is UTF-8 (MLIR Language Reference, \"Notation\").";
+    /// A character with which no token begins.
+    CHARACTER = "parse.character", Error,
+        "Outside strings and comments, only the characters of the language appear.",
+        "Remove the character, or put it into a string or a comment.",
+        "Names are letters, digits, `_`, `$` and `.`; values begin with `%`, symbols with `@`, types with `!`, attributes with `#`.";
+    /// A string without its end.
+    STRING = "parse.string", Error,
+        "A string ends with `\"` on the line on which it begins.",
+        "Close the string; write a line break inside it as `\\n`.",
+        "string-literal ::= `\"` [^\"\\n\\f\\v\\r]* `\"` (MLIR Language Reference, \"Common syntax\").";
+    /// A number or a dimension list that cannot be read.
+    NUMBER = "parse.number", Error,
+        "A number is digits, `0x` and hexadecimal digits, or a decimal fraction; dimensions are numbers or `?` joined by `x`, with the element type behind the last `x`.",
+        "Separate the number from the name behind it, or complete the dimensions as in `8x?xf32`.",
+        "Types: `!pto.tensor_view<?x?xf32>`, `!pto.partition_tensor_view<8x32xf32>` (the language, \"Text\").";
+    /// Something else was expected here.
+    EXPECTED = "parse.expected", Error,
+        "Every part of an operation stands where its syntax wants it.",
+        "Write what the message expects, or remove what was found.",
+        "Operations are written `%r = dialect.op operands {attributes} : types -> types`, `dialect.op ins(...) outs(...)`, `\"dialect.op\"(...)`, or as a PTO-AS line.";
+    /// A line that is not an operation.
+    OPERATION = "parse.operation", Error,
+        "Where an operation may stand, an operation stands: results and `=` if it has any, then its name.",
+        "Begin with the operation's name (`pto.mgather`, `mscatter.row`, `\"pto.tscatter\"`), or with `%result =` before it.",
+        "operation ::= op-result-list? (generic-operation | custom-operation) trailing-location? (MLIR Language Reference).";
+    /// A type was expected here.
+    TYPE = "parse.type", Error,
+        "Behind `:` and `->` stand types.",
+        "Write a type such as `f32`, `index`, `!pto.tile_buf<vec, 8x32xf32>`, or a list of types in parentheses.",
+        "Types: `!pto.ptr<f32>`, `!pto.tile_buf<...>`, `!pto.tile<...>`, `!pto.memref<...>`, `!pto.group<...>`, element types f32 f16 bf16 i8 ... index (the language, \"Text\").";
+    /// A bracket that nothing closes.
+    UNCLOSED = "parse.unclosed", Error,
+        "Every `(`, `[`, `{` and `<` is closed, in the order opposite to their opening.",
+        "Add the closing bracket that is missing.",
+        "Brackets nest (MLIR Language Reference, \"Common syntax\").";
+    /// A closing bracket that nothing opened.
+    UNMATCHED = "parse.unmatched", Error,
+        "Every `)`, `]`, `}` and `>` closes something.",
+        "Remove the bracket, or add the one that opens it.",
+        "Brackets nest (MLIR Language Reference, \"Common syntax\").";
+    /// Brackets inside brackets, too many.
+    NESTING = "parse.nesting", Error,
+        "Brackets and regions nest at most 256 deep.",
+        "Give inner types or attributes a name with an alias, and move inner regions into functions of their own.",
+        "A limit of the tool: it keeps hostile files from exhausting the stack.";
+    /// A gap of the documentation that was not filled in.
+    PLACEHOLDER = "parse.placeholder", Error,
+        "A program names concrete types and values; `...` stands for one only in documentation.",
+        "Replace `...` by what it stands for, for example `!pto.tile_buf<vec, 8x32xf32>`.",
+        "The seeds' forms are to be \"completed with concrete types\".";
+    /// A type of the dialect without its `!`.
+    MISSING_BANG = "parse.missing-bang", Warning,
+        "A type of the dialect begins with `!`.",
+        "Write `!` before the type's name; `pto fmt` does it for you.",
+        "A `pto.tile<...>` without `!`, as in the MGATHER page, is read with a warning (the language, \"Text\").";
+    /// One attribute given twice.
+    DUPLICATE_KEY = "parse.duplicate-key", Error,
+        "A dictionary gives every attribute once.",
+        "Remove one of the two.",
+        "attribute-dict entries have distinct names (MLIR Language Reference, \"Attributes\").";
+    /// An alias that nothing defines.
+    UNKNOWN_ALIAS = "parse.unknown-alias", Error,
+        "`!name` and `#name` without a dialect stand for an alias that the file defines.",
+        "Define it at the top of the file (`!name = ...`, `#name = ...`), or write the dialect's name before it.",
+        "type-alias-def ::= `!` alias-name `=` type; attribute-alias-def ::= `#` alias-name `=` attribute-value (MLIR Language Reference).";
+    /// One alias defined twice.
+    DUPLICATE_ALIAS = "parse.duplicate-alias", Error,
+        "An alias is defined once.",
+        "Remove or rename one of the two definitions.",
+        "type-alias-def ::= `!` alias-name `=` type; attribute-alias-def ::= `#` alias-name `=` attribute-value (MLIR Language Reference).";
+    /// More errors than are shown.
+    TOO_MANY = "parse.too-many-errors", Note,
+        "At most 1000 findings about the text of one file are reported.",
+        "Repair the first ones and check again.",
+        "A limit of the tool: it keeps the report on a file that is not a program short.";
+}
+
+/// A text that breaks a rule beside one that does not.
+#[derive(Debug)]
+pub struct Example {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// A text in which the rule is broken.
+    pub failing: &'static str,
+    /// The same text, repaired.
+    pub corrected: &'static str,
+}
+
+const fn example(rule: &'static Rule, failing: &'static str, corrected: &'static str) -> Example {
+    Example { rule, failing, corrected }
+}
+
+/// An example for every rule that a short text can break.
+pub static EXAMPLES: &[Example] = &[
+    example(&CHARACTER, "pto.barrier ~PIPE_ALL", "pto.barrier <PIPE_ALL>"),
+    example(&STRING, "pto.set_flag[\"PIPE_V\", \"PIPE_S]", "pto.set_flag[\"PIPE_V\", \"PIPE_S\"]"),
+    example(&NUMBER, ".arg %t : !pto.tile<8x4f32>", ".arg %t : !pto.tile<8x4xf32>"),
+    example(&EXPECTED, "arith.addi %a, : index", "arith.addi %a, %b : index"),
+    example(&OPERATION, "%a = %b", "%a = arith.addi %b, %c : index"),
+    example(&TYPE, "%c = arith.constant 0 : indx", "%c = arith.constant 0 : index"),
+    example(&UNCLOSED, "pto.tload ins(%v : f32", "pto.tload ins(%v : f32)"),
+    example(&UNMATCHED, "pto.barrier <PIPE_ALL>>", "pto.barrier <PIPE_ALL>"),
+    example(
+        &PLACEHOLDER,
+        "mscatter.row %t, %s, %i : (!pto.memref<...>)",
+        "mscatter.row %t, %s, %i : (!pto.memref<64x32xf32>)",
+    ),
+    example(&MISSING_BANG, ".arg %t : pto.tile<8x8xf32>", ".arg %t : !pto.tile<8x8xf32>"),
+    example(&DUPLICATE_KEY, "pto.tmov {a = 1, a = 2}", "pto.tmov {a = 1, b = 2}"),
+    example(&UNKNOWN_ALIAS, ".arg %t : !tile", "!tile = !pto.tile<8x8xf32>\n.arg %t : !tile"),
+    example(&DUPLICATE_ALIAS, "!t = f32\n!t = f16", "!t = f32\n!u = f16"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Source, parse};
+
+    #[test]
+    fn names_are_distinct_and_explained() {
+        for (at, rule) in RULES.iter().enumerate() {
+            assert!(rule.name.starts_with("parse."), "{}", rule.name);
+            assert!(RULES[..at].iter().all(|other| other.name != rule.name), "{} twice", rule.name);
+            for text in [rule.summary, rule.help, rule.spec] {
+                assert!(text.ends_with(['.', ';', ')']) && text.len() > 15, "{}: {text}", rule.name);
+            }
+        }
+    }
+
+    #[test]
+    fn examples_break_their_rule_and_nothing_else() {
+        for example in EXAMPLES {
+            let names = |text: &str| -> Vec<_> {
+                parse(&Source::new("example", text)).diagnostics.iter().map(|found| found.rule.name).collect()
+            };
+            assert_eq!(names(example.failing).first(), Some(&example.rule.name), "{}", example.failing);
+            assert!(names(example.failing).iter().all(|name| *name == example.rule.name), "{}", example.failing);
+            assert!(names(example.corrected).is_empty(), "{}: {:?}", example.corrected, names(example.corrected));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Samples, mutated: whatever the text, the parser ends without a panic, its spans are inside the text, and what is free
+//! of errors prints back.
+
+mod common;
+
+use common::{assert_round_trip, parse_text};
+use proptest::prelude::*;
+use pto_text::diagnostic::{json, sarif, terminal};
+use pto_text::{Kind, Lexer, Node, Parse, Source, TokenKind, parse};
+use std::sync::LazyLock;
+
+static SAMPLES: LazyLock<Vec<String>> =
+    LazyLock::new(|| common::files("samples").into_iter().map(|(_, text)| text).collect());
+
+/// Every token of every sample, to be mixed.
+static TOKENS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut all: Vec<String> = SAMPLES.iter().flat_map(|text| tokens(text)).collect();
+    all.extend(["\n", "// c\n", "# c\n", "...", "\u{0}", "ü", "\"", ";", "0x", "?x"].map(String::from));
+    all.sort();
+    all.dedup();
+    all
+});
+
+/// The tokens of a text, each with the blanks before it.
+fn tokens(text: &str) -> Vec<String> {
+    let mut lexer = Lexer::new(text);
+    let mut end = 0;
+    std::iter::from_fn(|| {
+        let token = lexer.next_token();
+        let piece = text[end..token.span.end as usize].to_string();
+        end = token.span.end as usize;
+        (token.kind != TokenKind::Eof).then_some(piece)
+    })
+    .collect()
+}
+
+fn check_spans(node: Node<'_>) {
+    let span = node.span();
+    assert!(node.kind() == Kind::File || !node.kind().is_leaf() || !node.text().is_empty() || span.is_empty());
+    for child in node.children() {
+        // The name of a type with a missing `!` and the like are inside their parent, all of them.
+        assert!(span.start <= child.span().start && child.span().end <= span.end, "{child:?} outside {node:?}");
+        check_spans(child);
+    }
+}
+
+/// A clean text prints back; of any text the spans hold and the findings can be rendered.
+fn check(parsed: &Parse) {
+    let source = parsed.tree.source();
+    if parsed.is_clean() {
+        assert_round_trip("mutation", parsed);
+        check_spans(parsed.tree.root());
+    }
+    for found in parsed.diagnostics.iter().take(5) {
+        let span = found.span.unwrap_or_default();
+        assert!(span.end as usize <= source.text().len() && source.text().get(span.range()).is_some());
+        assert!(terminal::render(source, found, false).contains(found.rule.name));
+        assert!(json::line(source, found).contains(found.rule.name));
+    }
+    sarif::log([(source, parsed.diagnostics.as_slice())]);
+}
+
+/// One change to a list of tokens.
+#[derive(Clone, Debug)]
+enum Change {
+    Drop,
+    Double,
+    Swap,
+    Replace(prop::sample::Index),
+    Insert(prop::sample::Index),
+}
+
+fn change() -> impl Strategy<Value = (prop::sample::Index, Change)> {
+    let change = prop_oneof![
+        Just(Change::Drop),
+        Just(Change::Double),
+        Just(Change::Swap),
+        any::<prop::sample::Index>().prop_map(Change::Replace),
+        any::<prop::sample::Index>().prop_map(Change::Insert),
+    ];
+    (any::<prop::sample::Index>(), change)
+}
+
+fn apply(tokens: &mut Vec<String>, at: prop::sample::Index, change: Change) {
+    if tokens.is_empty() {
+        return;
+    }
+    let at = at.index(tokens.len());
+    let other = |index: prop::sample::Index| format!(" {}", TOKENS[index.index(TOKENS.len())]);
+    match change {
+        Change::Drop => drop(tokens.remove(at)),
+        Change::Double => tokens.insert(at, tokens[at].clone()),
+        Change::Swap => tokens.swap(at, at.saturating_sub(1)),
+        Change::Replace(index) => tokens[at] = other(index),
+        Change::Insert(index) => tokens.insert(at, other(index)),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn mutated_tokens(sample in any::<prop::sample::Index>(), changes in prop::collection::vec(change(), 0..6)) {
+        let mut tokens = tokens(&SAMPLES[sample.index(SAMPLES.len())]);
+        for (at, change) in changes {
+            apply(&mut tokens, at, change);
+        }
+        check(&parse_text("mutation", &tokens.concat()));
+    }
+
+    #[test]
+    fn mixed_tokens(picks in prop::collection::vec(any::<prop::sample::Index>(), 0..40)) {
+        let text: Vec<&str> = picks.iter().map(|pick| TOKENS[pick.index(TOKENS.len())].as_str()).collect();
+        check(&parse_text("mixture", &text.join(" ")));
+    }
+
+    #[test]
+    fn mutated_bytes(
+        sample in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3u8), 1..8),
+    ) {
+        let mut bytes = SAMPLES[sample.index(SAMPLES.len())].clone().into_bytes();
+        for (at, byte, what) in changes {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = at.index(bytes.len());
+            match what {
+                0 => bytes[at] = byte,
+                1 => bytes.insert(at, byte),
+                _ => drop(bytes.remove(at)),
+            }
+        }
+        check(&parse(&Source::from_bytes("mutation", bytes).unwrap()));
+    }
+
+    #[test]
+    fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        check(&parse(&Source::from_bytes("noise", bytes).unwrap()));
+    }
+
+    #[test]
+    fn cut_short(sample in any::<prop::sample::Index>(), end in any::<prop::sample::Index>()) {
+        let text = &SAMPLES[sample.index(SAMPLES.len())];
+        let end = text.floor_char_boundary(end.index(text.len() + 1));
+        check(&parse_text("cut", &text[..end]));
+    }
+}
