@@ -1,6 +1,7 @@
 //! Rules of the collectives.
 
-use super::memory::ub_limit;
+use super::memory::{BUDGET_DYN_UB, BUDGET_UB, ub_limit};
+use super::shape::SHAPE_OVERFLOW;
 use super::{Finding, Launch, opcode_of};
 use crate::{Collective, Extent, Location, Role, Rule, Severity, Target, Tensor, Tile};
 
@@ -90,21 +91,6 @@ comm_rules! {
         "a static number of valid columns divides the columns of a row, or covers them"
         help "use a staging tile with a dynamic valid column count for partial chunks"
         spec "003: If TileData has static ValidCol, GetShape(DIM_4) must be divisible by ValidCol. SPEC: or at least as large."
-    }
-    COMM_OVERFLOW = "comm.overflow" {
-        "sizes in bytes must fit into 63 bits"
-        help "reduce the extents or strides; no memory is that large"
-        spec "Decided here: extents and strides whose products overflow address arithmetic are refused."
-    }
-    COMM_BUDGET = "budget.staging" {
-        "the staging tiles must fit into the unified buffer"
-        help "use smaller staging tiles: the transfer is chunked anyway"
-        spec "001, UB Memory Budget: A2/A3: 192 KB; A5: 128 KB without dynUBufSize. SPEC: beyond: refused."
-    }
-    COMM_DYN_UB = "budget.staging-dyn-ub" {
-        "dynUBufSize is at most 216 KiB"
-        help "ask for at most 221184 bytes"
-        spec "001: max dynUBufSize = 256 KB - 8 KB (reserved) - 32 KB (min DCache) - static_memory = 216 KB - static_memory."
     }
 }
 
@@ -210,7 +196,7 @@ fn check_overflow(report: &mut Report<'_>, role: Role, tensor: &Tensor) {
             .is_some_and(|bytes| i64::try_from(bytes).is_ok())
     };
     if tensor.is_known() && !(fits(tensor.span()) && fits(tensor.elements())) {
-        report.add(COMM_OVERFLOW, role, "a size of at most 2^63 - 1 bytes", tensor);
+        report.add(SHAPE_OVERFLOW, role, "a size of at most 2^63 - 1 bytes", tensor);
     }
 }
 
@@ -270,7 +256,7 @@ fn check_budget(report: &mut Report<'_>, launch: Launch) {
     if let (Some(most), Some(asked)) = (report.target.profile().ub.and_then(|ub| ub.max_dynamic), launch.dyn_ub)
         && asked > most
     {
-        report.add(COMM_DYN_UB, Role::Launch, format!("a dynUBufSize of at most {most} bytes"), asked);
+        report.add(BUDGET_DYN_UB, Role::Launch, format!("a dynUBufSize of at most {most} bytes"), asked);
     }
     let bytes = report.call.staging.iter().try_fold(0u64, |sum, tile| {
         let end = tile.address.unwrap_or(0).checked_add(tile.allocation()?)?;
@@ -278,6 +264,6 @@ fn check_budget(report: &mut Report<'_>, launch: Launch) {
     });
     if bytes.is_none_or(|bytes| bytes > limit) {
         let found = bytes.map_or("more than 2^64".into(), |b| b.to_string());
-        report.add(COMM_BUDGET, Role::Launch, format!("staging tiles within {limit} bytes"), found);
+        report.add(BUDGET_UB, Role::Launch, format!("staging tiles within {limit} bytes"), found);
     }
 }
