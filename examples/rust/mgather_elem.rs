@@ -3,7 +3,7 @@
 
 use pto::prelude::*;
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     let memory: Vec<i32> = (0..1000).map(|k| k * k).collect();
     let table = GlobalRef::<i32, Shape<1, 1, 1, 10, 100>>::new(&memory)?;
     let indices: Vec<u32> = (0..128).map(|k| k * 37 % 1000).collect();

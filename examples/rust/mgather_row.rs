@@ -3,7 +3,7 @@
 
 use pto::prelude::*;
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     const TABLE_ROWS: usize = 100;
     let memory: Vec<f32> = (0..TABLE_ROWS * 8).map(|k| (k / 8) as f32).collect();
     let table = GlobalRef::<f32, Shape<1, 1, 1, TABLE_ROWS, 8>>::new(&memory)?;

@@ -6,7 +6,7 @@
 
 use pto::prelude::*;
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     let mut memory = vec![0f32; 1024];
     let mut dst = GlobalTensor::<f32, Shape<1, 1, 1, 32, 32>>::new(&mut memory)?;
 
@@ -19,7 +19,7 @@ pub fn main() -> Result<(), pto::Error> {
     core.write(&idx, &(0..256).map(|k| 4 * k).collect::<Vec<_>>())?;
     core.mscatter(Elem, &mut dst, &src, &idx)?;
 
-    println!("src at {:#x?}, idx at {:#x?}", src.address(), idx.address());
+    println!("src at {:?}, idx at {:?}", src.address(), idx.address());
     println!("table: {:?} ...", &memory[..12]);
     assert_eq!(memory[..12], [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0]);
     assert!(memory.iter().enumerate().all(|(slot, &v)| v == if slot % 4 == 0 { (slot / 4) as f32 } else { 0.0 }));

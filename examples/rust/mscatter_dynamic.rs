@@ -10,7 +10,7 @@ type IdxTile = Tile<i32, 1, PAD_COLS, RowMajor, DYN, DYN>;
 type TableShape = Shape<1, 1, 1, DYN, DYN>;
 type TableStride = Stride<1, 1, 1, DYN, DYN>;
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     let (valid_cols, table_rows, table_cols) = (9, 3, 10);
     let mut memory = vec![0f32; table_rows * table_cols];
     let shape = TableShape::dynamic([table_rows, table_cols]);
@@ -37,7 +37,7 @@ pub fn main() -> Result<(), pto::Error> {
     // What the types leave open is judged when the instruction runs.
     let mut table = GlobalTensor::<f32, _, _>::dynamic(&mut memory, shape, stride)?;
     idx.set_valid([1, 8]);
-    let error = core.mscatter(Elem, &mut table, &src, &idx).unwrap_err();
+    let error = core.mscatter(Elem, &mut table, &src, &idx).expect_err("8 indices for 9 elements");
     println!("{error}");
     assert_eq!(error.rule().map(|rule| rule.name), Some("shape.index-coalesce"));
     Ok(())

@@ -23,7 +23,7 @@ fn elem_sparse(table: &mut [f32], src: &[f32], idx: &[i32]) -> Result<Event, pto
     core.mscatter((Elem, AtomicNone, Skip), &mut table_gm, &src_tile, &idx_tile)
 }
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     let src: Vec<f32> = (0..256).map(|k| k as f32).collect();
     // Every second slot; the upper half of the lanes points beyond the table.
     let idx: Vec<i32> = (0..256).map(|k| 2 * k).collect();

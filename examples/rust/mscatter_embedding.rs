@@ -26,7 +26,7 @@ where
     core.after([&rows_loaded, &indices_loaded]).mscatter((Row, AtomicNone, Clamp), &mut table_gm, &src, &idx)
 }
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     const R: usize = 4;
     const C: usize = 8;
     const ROWS: usize = 6;

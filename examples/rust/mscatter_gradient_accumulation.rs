@@ -21,7 +21,7 @@ fn gradient_accumulation(grad_table: &mut [f32], grads: &[f32], tokens: &[i32]) 
     core.mscatter((Row, Add, Skip), &mut table_gm, &grad_tile, &idx)
 }
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     // Token 7 comes three times, token 70000 does not exist.
     let tokens = [7, 100, 7, 65_535, 70_000, 3, 7, 0, 1, 2, 4, 5, 6, 8, 9, 10];
     let grads: Vec<f32> = (0..16 * 64).map(|k| if k % 64 == 0 { 0.25 } else { 1.0 }).collect();

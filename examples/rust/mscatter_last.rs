@@ -23,7 +23,7 @@ fn last_deterministic(core: &mut VectorCore<A5>, table: &mut [f16], idx: &[i32; 
     core.mscatter((Row, AtomicNone, Clamp, Last), &mut table_gm, &src, &idx_tile)
 }
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     // Rows 0, 3 and 6 meet in table row 5, rows 1 and 7 in the last one: 70000 is clamped to 65535.
     let idx = [5, 70_000, 1, 5, 2, 3, 5, 65_535];
 

@@ -3,7 +3,7 @@
 
 use pto::prelude::*;
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     let mut memory = vec![0f32; 256];
     let mut dst = GlobalTensor::<f32, Shape<1, 1, 1, 16, 16>>::new(&mut memory)?;
 
@@ -23,7 +23,7 @@ pub fn main() -> Result<(), pto::Error> {
     assert!(memory.iter().enumerate().all(|(slot, &v)| v == (255 - slot) as f32));
 
     // An address that is not a multiple of 32 bytes is refused, with the rule's name.
-    let error = core.tassign(&mut src, 0x1001).unwrap_err();
+    let error = core.tassign(&mut src, 0x1001).expect_err("0x1001 is not aligned");
     println!("{error}");
     assert_eq!(error.rule().map(|rule| rule.name), Some("align.address"));
     Ok(())

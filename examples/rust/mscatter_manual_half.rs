@@ -3,7 +3,7 @@
 
 use pto::prelude::*;
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     type IdxTile = Tile<i32, 8, 1>;
     type SrcTile = Tile<f16, 8, 64>;
     type TableShape = Shape<1, 1, 1, 65536, 64>;

@@ -25,7 +25,7 @@ where
     core.mscatter((Row, Add, Wrap), &mut table_gm, &src_tile, &idx_tile)
 }
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     const C: usize = 16;
     let src = vec![bf16::ONE; 5 * C];
     let mut table = vec![bf16::from_f32(0.5); 4 * C];

@@ -21,7 +21,7 @@ fn scalar(table: &mut [f32], src: &[f32], idx: &[i32]) -> Result<Event, pto::Err
     core.mscatter(Elem, &mut table_gm, &src_tile, &idx_tile)
 }
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     let mut table = vec![0f32; 32];
     scalar(&mut table, &[2.5], &[17])?;
     println!("slot 17: {}", table[17]);
@@ -29,7 +29,7 @@ pub fn main() -> Result<(), pto::Error> {
     assert_eq!(table.iter().sum::<f32>(), 2.5);
 
     // Without a policy an index out of range is a fault, and the table stays as it was.
-    let error = scalar(&mut table, &[9.0], &[32]).unwrap_err();
+    let error = scalar(&mut table, &[9.0], &[32]).expect_err("the table has 32 slots");
     println!("{error}");
     assert_eq!(error.rule().map(|rule| rule.name), Some("bounds.lane"));
     assert_eq!(table.iter().sum::<f32>(), 2.5);

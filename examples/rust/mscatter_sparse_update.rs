@@ -21,7 +21,7 @@ fn sparse_update(data: &mut [f32], values: &[f32], sparse_indices: &[i32]) -> Re
     core.mscatter((Elem, AtomicNone, Wrap), &mut data_gm, &src, &idx)
 }
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     const SIZE: i32 = 1024 * 64;
     let values: Vec<f32> = (0..256).map(|k| k as f32).collect();
     // Lanes 0..128 stay inside, lanes 128..256 come round from the start.

@@ -23,7 +23,7 @@ fn weight_update<T: Payload<A5>, const NUM_ROWS: usize, const ROW_WIDTH: usize, 
     core.mscatter((Row, AtomicNone, Skip), &mut table_gm, &src, &idx)
 }
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     let weights: Vec<i8> = (0..4 * 32).map(|k| (k / 32 + 1) as i8).collect();
     let mut table = vec![0i8; 8 * 32];
 

@@ -6,7 +6,7 @@
 
 use pto::prelude::*;
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     type TileT = Tile<f32, 16, 16>;
     type IdxT = Tile<u16, 16, 16>;
     let (src, mut dst) = (TileT::new(), TileT::new());

@@ -19,7 +19,7 @@ where
     core.read(&dst)
 }
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     let on_cpu = reverse(&mut VectorCore::<Cpu>::new(), &(0u16..256).rev().collect::<Vec<_>>())?;
     let on_a5 = reverse(&mut VectorCore::<A5>::new(), &(0u32..256).rev().collect::<Vec<_>>())?;
     println!("reversed: {:?} ... {:?}", &on_cpu[..3], &on_cpu[253..]);
@@ -31,7 +31,7 @@ pub fn main() -> Result<(), pto::Error> {
     let (mut src, mut dst, idx) = (Tile::<f32, 16, 16>::new(), Tile::<f32, 16, 16>::new(), Tile::<u32, 16, 16>::new());
     core.tassign(&mut src, 0x1000)?;
     core.tassign(&mut dst, 0x13e0)?;
-    let error = core.tscatter(&mut dst, &src, &idx).unwrap_err();
+    let error = core.tscatter(&mut dst, &src, &idx).expect_err("the tiles overlap");
     println!("{error}");
     assert_eq!(error.rule().map(|rule| rule.name), Some("alias.clear"));
     Ok(())

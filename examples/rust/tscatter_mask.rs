@@ -3,7 +3,7 @@
 
 use pto::prelude::*;
 
-pub fn main() -> Result<(), pto::Error> {
+pub(crate) fn main() -> Result<(), pto::Error> {
     type SrcTile = Tile<f16, 16, 64>;
     type DstTile = Tile<f16, 16, 128>;
     let src = SrcTile::new();

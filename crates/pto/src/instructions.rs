@@ -5,7 +5,7 @@
 
 use core::panic::Location;
 
-use pto_exec::{Memory, Schedule, reference};
+use pto_exec::{Memory, Plan, Schedule};
 use pto_isa::{Instruction, Severity, check};
 
 use crate::arch::Arch;
@@ -300,7 +300,7 @@ impl<A: Arch> VectorCore<A> {
 
 /// Judges and executes an instruction whose operands are all known.
 fn run<A: Arch>(instruction: &Instruction, memory: Memory<'_>, schedule: Schedule) -> Result<Done, Cause> {
-    let lanes = reference::execute(instruction, A::TARGET, A::LAUNCH, memory, schedule)?;
+    let lanes = Plan::new(instruction, A::TARGET, A::LAUNCH)?.run(memory, schedule)?;
     let mut findings = check(instruction, A::TARGET, A::LAUNCH);
     findings.retain(|finding| finding.rule.severity < Severity::Error);
     Ok(Done { lanes, findings })

@@ -203,9 +203,9 @@ impl<A: Arch> VectorCore<A> {
             if expected != values.len() as u64 {
                 return Err(Cause::Length { expected, found: values.len() as u64 });
             }
-            let elements: &mut [T::Element] = bytemuck::cast_slice_mut(&mut core.ub.bytes_mut()[range(&at)]);
+            let bytes = &mut core.ub.bytes_mut()[range(&at)];
             for (i, value) in values.iter().enumerate() {
-                elements[at.offset(i as u64 / cols, i as u64 % cols) as usize] = *value;
+                bytes[element(&at, i as u64 / cols, i as u64 % cols)].copy_from_slice(bytemuck::bytes_of(value));
             }
             Ok(Done::default())
         })
@@ -229,9 +229,9 @@ impl<A: Arch> VectorCore<A> {
         let read = |core: &mut Self| {
             let at = core.ub.resolve::<A>(tile)?;
             let (rows, cols) = transfer::valid(&at)?;
-            let elements: &[T::Element] = bytemuck::cast_slice(&core.ub.bytes()[range(&at)]);
-            let position = |i| at.offset(i / cols, i % cols) as usize;
-            Ok((0..rows * cols).map(|i| elements[position(i)]).collect())
+            let bytes = &core.ub.bytes()[range(&at)];
+            let value = |i| bytemuck::pod_read_unaligned(&bytes[element(&at, i / cols, i % cols)]);
+            Ok((0..rows * cols).map(value).collect())
         };
         read(self).map_err(|cause: Cause| cause.at(place))
     }
@@ -265,4 +265,10 @@ pub(crate) struct Done {
 pub(crate) fn range(tile: &Tile) -> core::ops::Range<usize> {
     let (start, end) = tile.range().unwrap_or_default();
     start as usize..end as usize
+}
+
+/// The bytes of one element, counted from the start of its tile. On `Cpu` and `Host` they may be unaligned.
+fn element(tile: &Tile, row: u64, col: u64) -> core::ops::Range<usize> {
+    let (offset, size) = (tile.offset(row, col) as usize, tile.element.size() as usize);
+    offset * size..(offset + 1) * size
 }
