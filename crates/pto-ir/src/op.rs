@@ -1,0 +1,344 @@
+//! Operations: what a program does, step by step.
+
+use pto_isa::{Direction, MaskPattern, Policy, TensorLayout};
+
+use crate::{Place, Region, ValueId};
+
+/// One operation with its place in the source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Op {
+    /// What it does.
+    pub kind: OpKind,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// A size, offset or address: computed, or written as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// A value of the function.
+    Value(ValueId),
+    /// A number.
+    Number(i64),
+}
+
+/// A constant of a program.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Constant {
+    /// Integers, booleans (0 and 1) and `index`.
+    Integer(i64),
+    /// Floats.
+    Float(f64),
+}
+
+/// Integer arithmetic on two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arithmetic {
+    /// Sum.
+    Add,
+    /// Difference.
+    Sub,
+    /// Product.
+    Mul,
+    /// Signed quotient, rounded towards zero.
+    Div,
+    /// Signed remainder.
+    Rem,
+    /// Larger, signed.
+    Max,
+    /// Smaller, signed.
+    Min,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Quotient rounded up, signed.
+    CeilDiv,
+}
+
+/// A comparison of integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Predicate {
+    /// Equal.
+    Eq,
+    /// Not equal.
+    Ne,
+    /// Less, signed.
+    Slt,
+    /// Less or equal, signed.
+    Sle,
+    /// Greater, signed.
+    Sgt,
+    /// Greater or equal, signed.
+    Sge,
+    /// Less, unsigned.
+    Ult,
+    /// Less or equal, unsigned.
+    Ule,
+    /// Greater, unsigned.
+    Ugt,
+    /// Greater or equal, unsigned.
+    Uge,
+}
+
+/// A hardware queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Pipe {
+    /// Scalar unit.
+    S,
+    /// Vector unit, and A5's SIMT kernels.
+    V,
+    /// Loads from global memory to UB.
+    Mte2,
+    /// Stores from UB to global memory.
+    Mte3,
+    /// Loads from L1 to the cube's operand buffers.
+    Mte1,
+    /// Matrix unit.
+    M,
+    /// Fix-pipe.
+    Fix,
+    /// Every pipe: barriers only.
+    All,
+}
+
+impl Pipe {
+    /// Every pipe, in declaration order.
+    pub const EACH: [Self; 7] = [Self::S, Self::V, Self::Mte2, Self::Mte3, Self::Mte1, Self::M, Self::Fix];
+
+    /// The name in texts and traces.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::S => "PIPE_S",
+            Self::V => "PIPE_V",
+            Self::Mte2 => "PIPE_MTE2",
+            Self::Mte3 => "PIPE_MTE3",
+            Self::Mte1 => "PIPE_MTE1",
+            Self::M => "PIPE_M",
+            Self::Fix => "PIPE_FIX",
+            Self::All => "PIPE_ALL",
+        }
+    }
+
+    /// The pipe with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::EACH.into_iter().chain([Self::All]).find(|pipe| pipe.name() == name)
+    }
+}
+
+/// A flag between two pipes: one of eight events per pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Flag {
+    /// The pipe that sets it.
+    pub from: Pipe,
+    /// The pipe that waits for it.
+    pub to: Pipe,
+    /// Event number, 0 to 7.
+    pub event: u8,
+}
+
+/// Events per pair of pipes.
+pub const EVENTS: u8 = 8;
+
+/// A counted loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct For {
+    /// The induction variable.
+    pub induction: ValueId,
+    /// First value.
+    pub lower: ValueId,
+    /// One past the last value.
+    pub upper: ValueId,
+    /// Distance between values; positive.
+    pub step: ValueId,
+    /// Loop-carried values: as they enter, inside the body, and as they leave.
+    pub carried: Vec<Carried>,
+    /// What is repeated; ends in a yield of the carried values.
+    pub body: Region,
+}
+
+/// One loop-carried value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// Before the first round.
+    pub initial: ValueId,
+    /// Inside the body.
+    pub inner: ValueId,
+    /// After the last round.
+    pub result: ValueId,
+}
+
+/// A conditional.
+#[derive(Clone, Debug, PartialEq)]
+pub struct If {
+    /// Decides.
+    pub condition: ValueId,
+    /// Run if the condition holds.
+    pub then: Region,
+    /// Run otherwise.
+    pub otherwise: Region,
+    /// Values that both regions yield.
+    pub results: Vec<ValueId>,
+}
+
+/// A collective call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Collective {
+    /// Scatter or gather.
+    pub direction: Direction,
+    /// The root's tensor.
+    pub local: ValueId,
+    /// The group: one group value, or one view per rank.
+    pub group: Vec<ValueId>,
+    /// Staging tiles; none where lowering has still to introduce them.
+    pub staging: Vec<ValueId>,
+    /// The root rank.
+    pub root: Operand,
+}
+
+/// An operation outside this instruction set, kept so that it can be named and printed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unknown {
+    /// Its name, `dialect.op`.
+    pub name: Box<str>,
+    /// What it reads, and possibly writes.
+    pub operands: Vec<ValueId>,
+    /// What it defines.
+    pub results: Vec<ValueId>,
+}
+
+/// What an operation does.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "operands are named as the instruction set names them")]
+pub enum OpKind {
+    /// A number.
+    Constant { result: ValueId, value: Constant },
+    /// Integer arithmetic.
+    Arithmetic { result: ValueId, op: Arithmetic, lhs: ValueId, rhs: ValueId },
+    /// A comparison; the result is a boolean.
+    Compare { result: ValueId, predicate: Predicate, lhs: ValueId, rhs: ValueId },
+    /// One of two values.
+    Select { result: ValueId, condition: ValueId, then: ValueId, otherwise: ValueId },
+    /// A change of integer type.
+    Cast { result: ValueId, value: ValueId },
+    /// `scf.for`.
+    For(Box<For>),
+    /// `scf.if`.
+    If(Box<If>),
+    /// The end of a region: the values it hands out.
+    Yield(Vec<ValueId>),
+    /// The end of a function.
+    Return(Vec<ValueId>),
+
+    /// A whole view of the memory behind a pointer.
+    MakeView {
+        result: ValueId,
+        pointer: ValueId,
+        shape: Vec<Operand>,
+        strides: Vec<Operand>,
+        layout: Option<TensorLayout>,
+    },
+    /// A window of a view.
+    PartitionView { result: ValueId, view: ValueId, offsets: Vec<Operand>, sizes: Vec<Operand> },
+    /// A group of views, one per rank.
+    MakeGroup { result: ValueId, members: Vec<ValueId> },
+    /// A new tile.
+    AllocTile { result: ValueId, address: Option<Operand>, valid_rows: Option<Operand>, valid_cols: Option<Operand> },
+    /// `TASSIGN`: gives a tile its address.
+    Assign { tile: ValueId, address: Operand },
+    /// A window of a tile that shares its bytes.
+    Subview { result: ValueId, source: ValueId, offsets: [Operand; 2], sizes: [Operand; 2] },
+    /// New valid extents for a tile with dynamic ones.
+    SetValidShape { tile: ValueId, rows: Operand, cols: Operand },
+
+    /// `TLOAD`.
+    Load { src: ValueId, dst: ValueId },
+    /// `TSTORE`.
+    Store { src: ValueId, dst: ValueId },
+    /// `TMOV`.
+    Move { src: ValueId, dst: ValueId },
+    /// One element of global memory.
+    LoadScalar { result: ValueId, pointer: ValueId, offset: Operand },
+    /// One element of global memory.
+    StoreScalar { pointer: ValueId, offset: Operand, value: ValueId },
+    /// One element of a tile.
+    GetValue { result: ValueId, tile: ValueId, offset: Operand },
+    /// One element of a tile.
+    SetValue { tile: ValueId, offset: Operand, value: ValueId },
+
+    /// `MGATHER`.
+    MGather { dst: ValueId, table: ValueId, idx: ValueId, policy: Policy },
+    /// `MSCATTER`.
+    MScatter { table: ValueId, src: ValueId, idx: ValueId, policy: Policy },
+    /// Index `TSCATTER`.
+    TScatter { dst: ValueId, src: ValueId, idx: ValueId },
+    /// Mask `TSCATTER`.
+    TScatterMask { dst: ValueId, src: ValueId, pattern: MaskPattern },
+    /// `TSCATTER` or `TGATHER` across ranks.
+    Collective(Box<Collective>),
+    /// This rank's number.
+    Rank { result: ValueId },
+    /// The number of ranks.
+    Ranks { result: ValueId },
+    /// Waits until every rank is here.
+    RankBarrier,
+
+    /// The first pipe sets an event when all it has been given is done.
+    SetFlag(Flag),
+    /// The second pipe waits for it.
+    WaitFlag(Flag),
+    /// Everything given to a pipe, or to all, is done before what follows.
+    Barrier(Pipe),
+    /// Pushes the data cache to memory.
+    FlushCache,
+    /// Waits until flushed data is observable by the host.
+    DataBarrier,
+
+    /// An operation outside this instruction set.
+    Unknown(Box<Unknown>),
+}
+
+impl OpKind {
+    /// The values it defines in its own region.
+    pub fn results(&self) -> Vec<ValueId> {
+        match self {
+            Self::Constant { result, .. }
+            | Self::Arithmetic { result, .. }
+            | Self::Compare { result, .. }
+            | Self::Select { result, .. }
+            | Self::Cast { result, .. }
+            | Self::MakeView { result, .. }
+            | Self::PartitionView { result, .. }
+            | Self::MakeGroup { result, .. }
+            | Self::AllocTile { result, .. }
+            | Self::Subview { result, .. }
+            | Self::LoadScalar { result, .. }
+            | Self::GetValue { result, .. }
+            | Self::Rank { result }
+            | Self::Ranks { result } => vec![*result],
+            Self::For(op) => op.carried.iter().map(|carried| carried.result).collect(),
+            Self::If(op) => op.results.clone(),
+            Self::Unknown(op) => op.results.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The tiles it reads and the tiles it writes.
+    pub fn tiles(&self) -> (Vec<ValueId>, Vec<ValueId>) {
+        match self {
+            Self::Load { dst, .. } => (vec![], vec![*dst]),
+            Self::Store { src, .. } => (vec![*src], vec![]),
+            Self::Move { src, dst } => (vec![*src], vec![*dst]),
+            Self::GetValue { tile, .. } => (vec![*tile], vec![]),
+            Self::SetValue { tile, .. } => (vec![], vec![*tile]),
+            Self::MGather { dst, idx, .. } => (vec![*idx], vec![*dst]),
+            Self::MScatter { src, idx, .. } => (vec![*src, *idx], vec![]),
+            Self::TScatter { dst, src, idx } => (vec![*src, *idx], vec![*dst]),
+            Self::TScatterMask { dst, src, .. } => (vec![*src], vec![*dst]),
+            Self::Collective(op) => (op.staging.clone(), op.staging.clone()),
+            _ => (vec![], vec![]),
+        }
+    }
+}
