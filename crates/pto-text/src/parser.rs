@@ -101,6 +101,8 @@ struct Parser<'s> {
     /// Whether the operation being read holds regions by its name; `None` in the generic form, whose regions stand in
     /// parentheses.
     region_holder: Option<bool>,
+    /// The first region whose `}` is indented less than its `{`, with that `}`.
+    suspect: Option<(Span, Span)>,
     /// Whether an alias is being defined.
     in_alias: bool,
     /// Where `!name` and `#name` are used as aliases, and whether in the definition of another one.
@@ -117,9 +119,9 @@ impl<'s> Parser<'s> {
             scanned: Cell::new(0),
             tok: Token { kind: TokenKind::Eof, newline: true, comment: false, span: Span::at(0) },
             prev_end: 0,
-            // About one node for eight bytes of text: growing once or twice is cheaper than reserving too much.
-            slots: Vec::with_capacity(text.len() / 8),
-            children: Vec::with_capacity(text.len() / 8),
+            // A node for five bytes of text is usual; room for more costs address space only.
+            slots: Vec::with_capacity(text.len() / 4),
+            children: Vec::with_capacity(text.len() / 4),
             stack: Vec::new(),
             comments: Vec::new(),
             diagnostics: Vec::new(),
@@ -129,6 +131,7 @@ impl<'s> Parser<'s> {
             depth: 0,
             lenient: 0,
             region_holder: Some(false),
+            suspect: None,
             in_alias: false,
             alias_uses: Vec::new(),
         };

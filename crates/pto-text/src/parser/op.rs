@@ -4,6 +4,7 @@ use super::Parser;
 use super::term::{Bracket, Place};
 use crate::diagnostic::Diagnostic;
 use crate::rules;
+use crate::span::Span;
 use crate::syntax::Kind;
 use crate::token::TokenKind;
 
@@ -209,7 +210,7 @@ impl Parser<'_> {
         match self.tok.kind {
             Value => self.tok.newline && last != Some(Kind::Punct) || complete,
             Label => self.tok.newline,
-            Str => (self.tok.newline || complete) && self.next_byte() == b'(',
+            Str => self.tok.newline && complete || (self.tok.newline || complete) && self.next_byte() == b'(',
             Bang | Hash => self.tok.newline && self.peek().kind == Equal,
             Word if self.tok.newline => !self.continues_op(),
             Word => complete && !self.continues_op() && (text == "return" || text.contains('.')),
@@ -255,6 +256,7 @@ impl Parser<'_> {
                 terminator || (holder || first.newline && second.newline) && !self.behind(Kind::Region)
             }
             (Str, RBrace) => false,
+            (BadChar, _) => self.region_holder == Some(true),
             _ => true,
         }
     }
@@ -282,6 +284,7 @@ impl Parser<'_> {
         loop {
             match Bracket::closed_by(self.tok.kind) {
                 Some(Bracket::Brace) => {
+                    self.compare_indents(opening);
                     self.bump();
                     break;
                 }
@@ -305,5 +308,29 @@ impl Parser<'_> {
         self.open[Bracket::Brace as usize] -= 1;
         self.quiet = quiet;
         self.finish(mark, Kind::Region, opening.start);
+    }
+
+    /// Remembers the first region whose `}` stands further left than the line of its `{`: if a `}` turns out to be
+    /// missing, it is probably this region's.
+    fn compare_indents(&mut self, opening: Span) {
+        let indents = (self.tok.newline && self.suspect.is_none())
+            .then(|| self.indent_of(opening.start).zip(self.indent_of(self.tok.span.start)))
+            .flatten();
+        if indents.is_some_and(|(open, close)| close < open) {
+            self.suspect = Some((opening, self.tok.span));
+        }
+    }
+
+    /// How many blanks begin the line of an offset, if the line begins near enough to look.
+    fn indent_of(&self, offset: u32) -> Option<usize> {
+        const NEAR: usize = 512;
+        let before = &self.text.as_bytes()[..offset as usize];
+        let window = &before[before.len().saturating_sub(NEAR)..];
+        let line = match window.iter().rposition(|&byte| byte == b'\n') {
+            Some(at) => &window[at + 1..],
+            None if window.len() == before.len() => window,
+            None => return None,
+        };
+        Some(line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count())
     }
 }

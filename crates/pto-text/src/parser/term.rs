@@ -279,10 +279,20 @@ impl<'s> Parser<'s> {
     }
 
     pub(super) fn unclosed(&mut self, bracket: Bracket, opening: Span) {
-        if !self.quiet {
-            let message = format!("expected `{}`, found {}", bracket.closer(), self.found());
-            self.error(Diagnostic::new(&rules::UNCLOSED, message).with_label(opening, "opened here"));
+        if self.quiet {
+            return;
         }
+        let message = format!("expected `{}`, found {}", bracket.closer(), self.found());
+        let mut found = Diagnostic::new(&rules::UNCLOSED, message).with_label(opening, "opened here");
+        if self.tok.newline || self.at(TokenKind::Eof) {
+            // The bracket is missing on the line before.
+            found = found.at(Span::at(self.prev_end));
+        }
+        if let (Bracket::Brace, Some((open, close))) = (bracket, self.suspect.take()) {
+            found = found.with_label(open, "perhaps this one is not closed");
+            found = found.with_label(close, "this `}` closes it, but is indented less");
+        }
+        self.error(found);
     }
 
     pub(super) fn unmatched(&mut self) {
@@ -338,9 +348,13 @@ impl<'s> Parser<'s> {
             TokenKind::Word => {
                 let text = self.token_text();
                 let next = self.next_byte();
-                text == "return"
-                    || text.starts_with('.')
-                    || self.byte_behind() == b' ' && (next == b'%' || text.contains('.') && continues_name(next))
+                let listed = matches!(next, b'=' | b',' | b')' | b']' | b'}' | b'>' | b':' | 0);
+                match text {
+                    "return" => !listed,
+                    _ if text.starts_with('.') => true,
+                    _ if text.contains('.') => !listed && self.byte_behind() != b'<',
+                    _ => next == b'%' && self.byte_behind() == b' ',
+                }
             }
             // `%a = name`; `%a = %b` is an entry of `iter_args`.
             TokenKind::Value if self.next_byte() == b'=' => {
