@@ -41,7 +41,10 @@ pub struct Phase {
 pub struct Footprint {
     /// In order; each is ordered after the one before.
     pub phases: &'static [Phase],
-    /// Pipes whose earlier work is done before the first phase, by a handshake of the instruction.
+    /// Pipes whose earlier work is done before the *second* phase, by a handshake of the instruction.
+    ///
+    /// The first phase is ordered by the caller's flags alone: on A2/A3 it is the read of the tiles from the vector
+    /// pipe, for which 001 wants the caller's `MTE2 -> V` pair.
     pub waits_for: &'static [Pipe],
     /// Pipes whose later work starts after the last phase, by a handshake of the instruction.
     pub releases: &'static [Pipe],
