@@ -55,11 +55,6 @@ fn is(byte: u8, class: u8) -> bool {
     CLASS[byte as usize] & class != 0
 }
 
-/// Whether a name may continue with this byte.
-pub(crate) fn continues_name(byte: u8) -> bool {
-    is(byte, CONT)
-}
-
 impl<'s> Lexer<'s> {
     /// Starts at the beginning of a text; a byte order mark is passed over.
     pub fn new(text: &'s str) -> Self {

@@ -178,7 +178,7 @@ impl<'t> Printer<'t> {
         // attribute, which would read as an operation on a line of its own.
         let lone =
             group.kind() == Kind::Dict && group.len() == 1 && group.child(0).is_some_and(|c| c.kind() == Kind::Word);
-        let breakable = !lone && !matches!(context, Context::TypeParameters | Context::AttributeParameters);
+        let breakable = !lone && !context.is_parameters();
         let broken =
             breakable && self.has_comment_in(span) && !group.children().any(|term| term.kind() == Kind::Region);
         if broken {

@@ -75,7 +75,7 @@ rules! {
     PLACEHOLDER = "parse.placeholder", Error,
         "A program names concrete types and values; `...` stands for one only in documentation.",
         "Replace `...` by what it stands for, for example `!pto.tile_buf<vec, 8x32xf32>`.",
-        "The seeds' forms are to be \"completed with concrete types\".";
+        "The forms on the instruction pages leave `...` where a program has concrete types.";
     /// A type of the dialect without its `!`.
     MISSING_BANG = "parse.missing-bang", Warning,
         "A type of the dialect begins with `!`.",
@@ -89,7 +89,7 @@ rules! {
     /// An alias that nothing defines.
     UNKNOWN_ALIAS = "parse.unknown-alias", Error,
         "`!name` and `#name` without a dialect stand for an alias that the file defines.",
-        "Define it at the top of the file (`!name = ...`, `#name = ...`), or write the dialect's name before it.",
+        "Define it at the top of the file (`!name = ...`, `#name = ...`), or write the dialect's name before it. A comment needs a blank behind its `#`.",
         "type-alias-def ::= `!` alias-name `=` type; attribute-alias-def ::= `#` alias-name `=` attribute-value (MLIR Language Reference).";
     /// One alias defined twice.
     DUPLICATE_ALIAS = "parse.duplicate-alias", Error,

@@ -143,6 +143,29 @@ impl Tree {
         self.slots.len()
     }
 
+    /// The nodes that hold a byte offset, from the whole text to the smallest: what an editor points at.
+    ///
+    /// ```
+    /// use pto_text::{Kind, Source, parse};
+    /// let tree = parse(&Source::new("t", "pto.tload ins(%a : f32)")).tree;
+    /// let kinds: Vec<Kind> = tree.path_at(15).iter().map(|node| node.kind()).collect();
+    /// assert_eq!(kinds, [Kind::File, Kind::Op, Kind::Call, Kind::Paren, Kind::Value]);
+    /// ```
+    pub fn path_at(&self, offset: u32) -> Vec<Node<'_>> {
+        let mut path = vec![self.root()];
+        while let Some(node) = path.last() {
+            let Slot { first, count, .. } = *node.slot();
+            let children = &self.children[first as usize..(first + count) as usize];
+            // Children stand in the order of the text and do not overlap.
+            let at = children.partition_point(|child| self.slots[child.0 as usize].span.end <= offset);
+            match children.get(at) {
+                Some(&child) if self.slots[child.0 as usize].span.start <= offset => path.push(self.node(child)),
+                _ => break,
+            }
+        }
+        path
+    }
+
     /// The places of all comments, in order. A comment runs from its `//` or `#` to the end of its line.
     pub fn comments(&self) -> &[Span] {
         &self.comments

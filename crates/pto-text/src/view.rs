@@ -15,8 +15,10 @@
 //! assert_eq!(op.attribute("coalesce").unwrap().value.unwrap().text(), "#pto<coalesce row>");
 //! ```
 
+mod literals;
 mod types;
 
+pub use literals::{integer, string};
 pub use types::{Aliases, Parameter, TypeView, dimensions};
 
 use crate::span::Span;

@@ -6,7 +6,8 @@ mod common;
 use common::{assert_round_trip, parse_text};
 use proptest::prelude::*;
 use pto_text::diagnostic::{json, sarif, terminal};
-use pto_text::{Kind, Lexer, Node, Parse, Source, TokenKind, parse};
+use pto_text::view::{Op, TypeView, dimensions, integer, string};
+use pto_text::{Kind, Lexer, Node, Parse, Source, TokenKind, parse, print};
 use std::sync::LazyLock;
 
 static SAMPLES: LazyLock<Vec<String>> =
@@ -44,6 +45,24 @@ fn check_spans(node: Node<'_>) {
     }
 }
 
+/// Reads everything that the views offer, of every operation.
+fn read_views(block: Node<'_>) {
+    for op in Op::all(block) {
+        assert!(!op.name().is_empty() || op.is_generic());
+        let types = [op.types(), op.result_types()].concat();
+        types.iter().filter_map(|ty| TypeView::cast(*ty)).for_each(|ty| {
+            ty.parameters().iter().flat_map(|parameter| &parameter.terms).for_each(|term| drop(dimensions(*term)));
+        });
+        op.attributes().filter_map(|entry| entry.value).for_each(|value| drop((integer(value), string(value))));
+        let arguments = [op.arguments("ins"), op.direct_arguments(), op.symbol().and_then(|(_, arguments)| arguments)];
+        for arguments in arguments.into_iter().flatten() {
+            drop((arguments.values(), arguments.types(), arguments.parameters().count()));
+        }
+        drop((op.operands(), op.results().count(), op.entry("shape"), op.has_word("private")));
+        op.regions().for_each(read_views);
+    }
+}
+
 /// A clean text prints back; of any text the spans hold and the findings can be rendered.
 fn check(parsed: &Parse) {
     let source = parsed.tree.source();
@@ -51,6 +70,10 @@ fn check(parsed: &Parse) {
         assert_round_trip("mutation", parsed);
         check_spans(parsed.tree.root());
     }
+    // A tree with holes can still be printed and read, whatever comes of it.
+    drop(print(&parsed.tree));
+    read_views(parsed.tree.root());
+    parsed.tree.path_at(source.text().len() as u32 / 2);
     for found in parsed.diagnostics.iter().take(5) {
         let span = found.span.unwrap_or_default();
         assert!(span.end as usize <= source.text().len() && source.text().get(span.range()).is_some());

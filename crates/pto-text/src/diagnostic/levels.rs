@@ -40,6 +40,18 @@ impl Levels {
         }
     }
 
+    /// The names that are no rule and no first part of one, to be refused by whoever took them from the user.
+    ///
+    /// ```
+    /// use pto_text::{Levels, rules};
+    /// let levels = Levels::new(["parse", "parse.typ"], ["parse.type"]);
+    /// assert_eq!(levels.unknown(rules::RULES).collect::<Vec<_>>(), ["parse.typ"]);
+    /// ```
+    pub fn unknown<'l>(&'l self, rules: &'l [&Rule]) -> impl Iterator<Item = &'l str> {
+        let all = self.allow.iter().chain(&self.deny).map(String::as_str);
+        all.filter(|name| !rules.iter().any(|rule| matches(name, rule)))
+    }
+
     /// Applies the levels to a list of findings; the order stays.
     pub fn apply(&self, mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
         found.retain_mut(|one| match self.judge(one.rule, one.severity) {
@@ -54,10 +66,15 @@ impl Levels {
 }
 
 fn names(list: &[String], rule: &Rule) -> bool {
-    list.iter().any(|name| match rule.name.strip_prefix(name.as_str()) {
+    list.iter().any(|name| matches(name, rule))
+}
+
+/// Whether a name is the rule's, or its first part.
+fn matches(name: &str, rule: &Rule) -> bool {
+    match rule.name.strip_prefix(name) {
         Some(rest) => !name.is_empty() && (rest.is_empty() || rest.starts_with('.')),
         None => false,
-    })
+    }
 }
 
 #[cfg(test)]

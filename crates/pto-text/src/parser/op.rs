@@ -9,11 +9,12 @@ use crate::syntax::Kind;
 use crate::token::TokenKind;
 
 /// Words that continue an operation on a new line though nothing about their shape says so.
-const CONTINUATIONS: [&str; 9] = ["to", "step", "else", "do", "attributes", "into", "from", "at", "recursively"];
+const CONTINUATIONS: [&str; 10] = ["to", "step", "else", "do", "attributes", "into", "from", "at", "case", "default"];
 
 /// Whether the operations of this name hold regions, so that `{}` and `{ word }` behind them are regions.
 fn holds_regions(name: &str) -> bool {
-    matches!(name, "module" | "builtin.module") || name.starts_with("func.func") || name.starts_with("scf.")
+    let families = ["scf.", "pto.section", "pto.vecscope"];
+    matches!(name, "module" | "builtin.module" | "func.func") || families.iter().any(|family| name.starts_with(family))
 }
 
 impl Parser<'_> {

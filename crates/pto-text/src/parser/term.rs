@@ -3,7 +3,6 @@
 use super::Parser;
 use super::types::is_builtin_type;
 use crate::diagnostic::Diagnostic;
-use crate::lexer::continues_name;
 use crate::rules;
 use crate::span::Span;
 use crate::syntax::Kind;

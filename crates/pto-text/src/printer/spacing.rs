@@ -20,6 +20,11 @@ pub(super) enum Context {
 }
 
 impl Context {
+    /// Whether this is inside the parameters of a type or attribute.
+    pub(super) fn is_parameters(self) -> bool {
+        matches!(self, Self::TypeParameters | Self::AttributeParameters)
+    }
+
     /// The context inside parentheses and square brackets.
     pub(super) fn inside_list(self) -> Self {
         match self {
@@ -57,6 +62,8 @@ pub(super) fn between(before: Node<'_>, term: Node<'_>, context: Context) -> &'s
     match (before.kind(), term.kind()) {
         (Kind::Name, Kind::Paren | Kind::Bracket) | (Kind::Value | Kind::Paren, Kind::Bracket) => "",
         (Kind::Value, Kind::Types) if context == Context::Arguments => "",
+        // A scalable dimension: `vector<[4]xf32>`.
+        (Kind::Bracket, Kind::Word) if context.is_parameters() && term.text().starts_with('x') => "",
         _ if colon(term) => "",
         _ if colon(before) && context == Context::Location => "",
         _ => " ",
