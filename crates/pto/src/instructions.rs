@@ -5,11 +5,11 @@
 
 use core::panic::Location;
 
-use pto_exec::{Memory, Plan, Schedule};
-use pto_isa::{Instruction, Severity, check};
+use pto_exec::Memory;
+use pto_isa::Instruction;
 
 use crate::arch::Arch;
-use crate::error::{Cause, Error};
+use crate::error::Error;
 use crate::event::Event;
 use crate::legal;
 use crate::policy::{GatherPolicy, Mask, ScatterPolicy};
@@ -78,7 +78,7 @@ impl<A: Arch> VectorCore<A> {
             let instruction = Instruction::MScatter { table: table.operand(), src, idx, policy: P::POLICY };
             let ub = core.ub.bytes();
             let memory = Memory::MScatter { table: table.bytes_mut(), src: &ub[range(&src)], idx: &ub[range(&idx)] };
-            run::<A>(&instruction, memory, core.schedule)
+            core.plans.of::<A>(&instruction)?.run(memory, core.schedule)
         })
     }
 
@@ -121,9 +121,9 @@ impl<A: Arch> VectorCore<A> {
         self.issue(Location::caller(), |core| {
             let (dst, idx) = (core.ub.resolve::<A>(dst)?, core.ub.resolve::<A>(idx)?);
             let instruction = Instruction::MGather { dst, table: table.operand(), idx, policy: P::POLICY };
-            let schedule = core.schedule;
+            let (plan, schedule) = (core.plans.of::<A>(&instruction)?, core.schedule);
             with_tiles(core.ub.bytes_mut(), range(&dst), [range(&idx)], |dst, [idx]| {
-                run::<A>(&instruction, Memory::MGather { dst, table: table.bytes(), idx }, schedule)
+                plan.run(Memory::MGather { dst, table: table.bytes(), idx }, schedule)
             })
         })
     }
@@ -161,9 +161,9 @@ impl<A: Arch> VectorCore<A> {
             let (dst, src) = (core.ub.resolve::<A>(dst)?, core.ub.resolve::<A>(src)?);
             let idx = core.ub.resolve::<A>(idx)?;
             let instruction = Instruction::TScatter { dst, src, idx };
-            let schedule = core.schedule;
+            let (plan, schedule) = (core.plans.of::<A>(&instruction)?, core.schedule);
             with_tiles(core.ub.bytes_mut(), range(&dst), [range(&src), range(&idx)], |dst, [src, idx]| {
-                run::<A>(&instruction, Memory::TScatter { dst, src, idx }, schedule)
+                plan.run(Memory::TScatter { dst, src, idx }, schedule)
             })
         })
     }
@@ -197,9 +197,9 @@ impl<A: Arch> VectorCore<A> {
         self.issue(Location::caller(), |core| {
             let (dst, src) = (core.ub.resolve::<A>(dst)?, core.ub.resolve::<A>(src)?);
             let instruction = Instruction::TScatterMask { dst, src, pattern: M::PATTERN };
-            let schedule = core.schedule;
+            let (plan, schedule) = (core.plans.of::<A>(&instruction)?, core.schedule);
             with_tiles(core.ub.bytes_mut(), range(&dst), [range(&src)], |dst, [src]| {
-                run::<A>(&instruction, Memory::TScatterMask { dst, src }, schedule)
+                plan.run(Memory::TScatterMask { dst, src }, schedule)
             })
         })
     }
@@ -296,12 +296,4 @@ impl<A: Arch> VectorCore<A> {
             })
         })
     }
-}
-
-/// Judges and executes an instruction whose operands are all known.
-fn run<A: Arch>(instruction: &Instruction, memory: Memory<'_>, schedule: Schedule) -> Result<Done, Cause> {
-    let lanes = Plan::new(instruction, A::TARGET, A::LAUNCH)?.run(memory, schedule)?;
-    let mut findings = check(instruction, A::TARGET, A::LAUNCH);
-    findings.retain(|finding| finding.rule.severity < Severity::Error);
-    Ok(Done { lanes, findings })
 }

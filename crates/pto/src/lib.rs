@@ -40,6 +40,7 @@ mod event;
 mod instructions;
 mod layout;
 mod legal;
+mod plans;
 mod policy;
 mod shape;
 mod support;

@@ -3,8 +3,10 @@
 //! The tables live once, in `pto-isa`. A trait needs its implementations spelled out, so they are repeated here, and
 //! after each list a constant proves that it is exactly the table: a type too many or too few does not compile.
 
-use pto_isa::{Atomic, Element, ElementSet, ElementType, Instruction, Target, Tile, bf16, f16, first_broken};
-use pto_isa::{F8E4M3, F8E5M2, HiF8};
+use pto_isa::{
+    Atomic, Coalesce, Conflict, Element, ElementSet, ElementType, F8E4M3, F8E5M2, HiF8, Instruction, MaskPattern,
+    OutOfBounds, Policy, Target, Tensor, Tile, bf16, f16, first_broken,
+};
 
 use crate::arch::{A2A3, A5, Arch, Cpu, Host};
 use crate::policy::{Add, AtomicNone, AtomicOp, ConflictPolicy, DefaultConflict, Last, Max, Min, Unnamed};
@@ -290,3 +292,31 @@ conflicts! { Last DefaultConflict }
 
 impl<const DYN_UB: u64> HasMask for A5<DYN_UB> {}
 impl HasMask for Host {}
+
+/// The rules agree with who implements [`ConflictOn`], [`HasMask`], `ScatterBounds` and `GatherBounds`.
+const _: () = {
+    const fn legal(instruction: Instruction, target: Target) -> bool {
+        first_broken(&instruction, target, pto_isa::Launch { dyn_ub: None }).is_none()
+    }
+    let (tile, idx) = (Tile::new(ElementType::F32, 1, 8), Tile::new(ElementType::I32, 1, 8));
+    let (table, elem) = (Tensor::packed(ElementType::F32, [1; 5]), Policy::coalesce(Coalesce::Elem));
+    let mut i = 0;
+    while i < Target::ALL.len() {
+        let target = Target::ALL[i];
+        let conflict = elem.with_conflict(Conflict::Last);
+        let named = legal(Instruction::MScatter { table, src: tile, idx, policy: conflict }, target);
+        assert!(named != matches!(target, Target::A2A3));
+        let mask = Instruction::TScatterMask { dst: tile, src: tile, pattern: MaskPattern::P1111 };
+        assert!(legal(mask, target) == matches!(target, Target::A5 | Target::Host));
+        let mut j = 0;
+        while j < OutOfBounds::ALL.len() {
+            let policy = elem.with_oob(OutOfBounds::ALL[j]);
+            let scatters = legal(Instruction::MScatter { table, src: tile, idx, policy }, target);
+            let gathers = legal(Instruction::MGather { dst: tile, table, idx, policy }, target);
+            assert!(scatters != matches!(OutOfBounds::ALL[j], OutOfBounds::Zero));
+            assert!(gathers != matches!(OutOfBounds::ALL[j], OutOfBounds::Skip));
+            j += 1;
+        }
+        i += 1;
+    }
+};

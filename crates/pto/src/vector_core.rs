@@ -10,6 +10,7 @@ use pto_isa::{Finding, Tile};
 use crate::arch::Arch;
 use crate::error::{Cause, Error};
 use crate::event::Event;
+use crate::plans::Plans;
 use crate::tile::TileOperand;
 use crate::transfer;
 use crate::ub::UnifiedBuffer;
@@ -45,6 +46,7 @@ static CORES: AtomicU64 = AtomicU64::new(0);
 pub struct VectorCore<A: Arch> {
     pub(crate) id: u64,
     pub(crate) ub: UnifiedBuffer,
+    pub(crate) plans: Plans,
     pub(crate) schedule: Schedule,
     lanes: Lanes,
     issued: u64,
@@ -76,6 +78,7 @@ impl<A: Arch> VectorCore<A> {
         Self {
             id,
             ub: UnifiedBuffer::of::<A>(id),
+            plans: Plans::default(),
             schedule: Schedule::InOrder,
             lanes: Lanes::default(),
             issued: 0,

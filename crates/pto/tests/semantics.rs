@@ -178,3 +178,23 @@ fn only_what_the_shape_addresses_is_touched() {
         assert_eq!(value, if inside { 0 } else { 7 }, "element {i}");
     }
 }
+
+#[test]
+fn remembered_plans_do_not_outlive_their_extents() {
+    let mut core = VectorCore::<A5>::new();
+    let mut src = Tile::<i32, 32, 8, RowMajor, DYN, 8>::dynamic([1]);
+    let mut idx = Tile::<i32, 1, 32, RowMajor, 1, DYN>::dynamic([1]);
+    let mut memory = [0i32; 8];
+    let mut table = GlobalTensor::<i32, Shape<1, 1, 1, 1, 8>>::new(&mut memory).unwrap();
+    // More shapes than are remembered, each twice, then the first ones again.
+    for rows in (1..=32).chain(1..=32) {
+        src.set_valid([rows]);
+        idx.set_valid([rows]);
+        for _ in 0..2 {
+            let event = core.mscatter((Row, Add), &mut table, &src, &idx).unwrap();
+            assert_eq!(event.lanes().written, rows as u64);
+        }
+        idx.set_valid([33]);
+        assert!(core.mscatter((Row, Add), &mut table, &src, &idx).is_err());
+    }
+}
