@@ -27,7 +27,7 @@ use crate::shape::{Packed, TensorShape, TensorStride, extents, packed};
 /// assert!(error.to_string().contains("has 8188 bytes, but its shape addresses 8192"));
 /// # Ok::<(), pto::Error>(())
 /// ```
-pub struct GlobalTensor<'a, T, S, St = Packed, L = Nd> {
+pub struct GlobalTensor<'a, T: Element, S: TensorShape, St: TensorStride = Packed, L: GlobalLayout = Nd> {
     data: &'a mut [T],
     tensor: Tensor,
     of: PhantomData<(S, St, L)>,
@@ -40,7 +40,7 @@ pub struct GlobalTensor<'a, T, S, St = Packed, L = Nd> {
 /// let memory = [1i32, 2, 3];
 /// assert!(GlobalRef::<i32, Shape<1, 1, 1, 1, 3>>::new(&memory).is_ok());
 /// ```
-pub struct GlobalRef<'a, T, S, St = Packed, L = Nd> {
+pub struct GlobalRef<'a, T: Element, S: TensorShape, St: TensorStride = Packed, L: GlobalLayout = Nd> {
     data: &'a [T],
     tensor: Tensor,
     of: PhantomData<(S, St, L)>,
@@ -155,7 +155,7 @@ macro_rules! tensors {
             }
         }
 
-        impl<T, S, St, L> Sealed for $name<'_, T, S, St, L> {}
+        impl<T: Element, S: TensorShape, St: TensorStride, L: GlobalLayout> Sealed for $name<'_, T, S, St, L> {}
 
         impl<T: Element, S: TensorShape, St: TensorStride, L: GlobalLayout> Table for $name<'_, T, S, St, L> {
             type Element = T;
@@ -170,7 +170,7 @@ macro_rules! tensors {
             }
         }
 
-        impl<T, S, St, L> fmt::Debug for $name<'_, T, S, St, L> {
+        impl<T: Element, S: TensorShape, St: TensorStride, L: GlobalLayout> fmt::Debug for $name<'_, T, S, St, L> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{}({})", stringify!($name), self.tensor)
             }

@@ -48,8 +48,15 @@ pub(crate) const fn extent(of_type: usize, value: Option<usize>) -> Extent {
 /// use pto::prelude::*;
 /// let tile = Tile::<f32, 8, 32, RowMajor, 9, 32>::new(); // shape.valid-extent
 /// ```
-pub struct Tile<T, const R: usize, const C: usize, L = RowMajor, const VR: usize = R, const VC: usize = C, P = PadNull>
-{
+pub struct Tile<
+    T: Element,
+    const R: usize,
+    const C: usize,
+    L: TileLayout = RowMajor,
+    const VR: usize = R,
+    const VC: usize = C,
+    P: Pad = PadNull,
+> {
     valid: (usize, usize),
     slot: RefCell<Option<Slot>>,
     of: PhantomData<(T, L, P)>,
@@ -194,9 +201,14 @@ pub trait Placed {
     fn slot(&self) -> &RefCell<Option<Slot>>;
 }
 
-impl<T, const R: usize, const C: usize, L, const VR: usize, const VC: usize, P> Sealed for Tile<T, R, C, L, VR, VC, P> {}
+impl<T: Element, const R: usize, const C: usize, L: TileLayout, const VR: usize, const VC: usize, P: Pad> Sealed
+    for Tile<T, R, C, L, VR, VC, P>
+{
+}
 
-impl<T, const R: usize, const C: usize, L, const VR: usize, const VC: usize, P> Placed for Tile<T, R, C, L, VR, VC, P> {
+impl<T: Element, const R: usize, const C: usize, L: TileLayout, const VR: usize, const VC: usize, P: Pad> Placed
+    for Tile<T, R, C, L, VR, VC, P>
+{
     fn slot(&self) -> &RefCell<Option<Slot>> {
         &self.slot
     }

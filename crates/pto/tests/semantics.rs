@@ -198,3 +198,27 @@ fn remembered_plans_do_not_outlive_their_extents() {
         assert!(core.mscatter((Row, Add), &mut table, &src, &idx).is_err());
     }
 }
+
+#[test]
+fn a_kernel_can_move_to_another_thread() {
+    fn moves<T: Send>() {}
+    moves::<VectorCore<A5>>();
+    moves::<Tile<f32, 8, 8>>();
+    moves::<GlobalTensor<'_, f32, Shape<1, 1, 1, 8, 8>>>();
+    moves::<Event>();
+    moves::<pto::Error>();
+}
+
+#[test]
+fn nothing_is_a_legal_amount_on_the_host() {
+    let mut core = VectorCore::<Host>::new();
+    let (src, idx) = (Tile::<f32, 0, 8>::new(), Tile::<i32, 0, 8>::new());
+    assert_eq!(core.read(&src).unwrap(), []);
+    core.write(&src, &[]).unwrap();
+    let mut table = GlobalTensor::<f32, Shape<1, 1, 1, 0, 8>>::new(&mut []).unwrap();
+    let event = core.mscatter(Elem, &mut table, &src, &idx).unwrap();
+    assert_eq!(event.lanes(), Lanes::default());
+    let mut empty = Tile::<f32, 4, 8, RowMajor, 0, 0, PadMax>::new();
+    core.tload(&mut empty, &table).unwrap();
+    core.tstore(&mut table, &empty).unwrap();
+}
