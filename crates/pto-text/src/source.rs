@@ -38,8 +38,23 @@ struct Inner {
     text: String,
     /// Offsets of the replacement characters that stand for bytes that were not UTF-8.
     invalid: Vec<u32>,
-    /// Offset of the first byte of every line; made when the first position is asked for.
-    lines: OnceLock<Vec<u32>>,
+    /// Made when the first position is asked for.
+    index: OnceLock<Index>,
+}
+
+/// Tables that make a position cost the same anywhere in a text, even in one without line breaks.
+struct Index {
+    /// Offset of the first byte of every line.
+    lines: Vec<u32>,
+    /// How many characters begin before each multiple of [`STEP`].
+    chars: Vec<u32>,
+}
+
+const STEP: usize = 4096;
+
+/// How many characters begin in these bytes.
+fn count_chars(bytes: &[u8]) -> u32 {
+    bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u32
 }
 
 impl Source {
@@ -91,7 +106,7 @@ impl Source {
     }
 
     fn build(name: String, text: String, invalid: Vec<u32>) -> Self {
-        Self(Arc::new(Inner { name, text, invalid, lines: OnceLock::new() }))
+        Self(Arc::new(Inner { name, text, invalid, index: OnceLock::new() }))
     }
 
     /// The name given by whoever made the source, usually a path.
@@ -118,21 +133,21 @@ impl Source {
     /// Line and column of a byte offset. Offsets behind the end are read as the end.
     pub fn position(&self, offset: u32) -> Position {
         let offset = self.floor_char(offset);
-        let lines = self.lines();
+        let lines = &self.index().lines;
         let line = lines.partition_point(|&start| start <= offset) - 1;
-        let before = &self.text()[lines[line] as usize..offset as usize];
-        Position { line: line as u32 + 1, column: before.chars().count() as u32 + 1 }
+        let column = self.chars_before(offset) - self.chars_before(lines[line]);
+        Position { line: line as u32 + 1, column: column + 1 }
     }
 
     /// Number of lines; a text without a line break has one.
     pub fn line_count(&self) -> u32 {
-        self.lines().len() as u32
+        self.index().lines.len() as u32
     }
 
     /// The span of a line (counted from 1), its line break included. Lines that do not exist are empty.
     pub fn line_span(&self, line: u32) -> Span {
         let end = self.text().len() as u32;
-        let start_of = |line: usize| self.lines().get(line).copied().unwrap_or(end);
+        let start_of = |line: usize| self.index().lines.get(line).copied().unwrap_or(end);
         match (line as usize).checked_sub(1) {
             Some(index) => Span::new(start_of(index), start_of(index + 1)),
             None => Span::at(0),
@@ -152,10 +167,23 @@ impl Source {
         self.text().floor_char_boundary(offset as usize) as u32
     }
 
-    fn lines(&self) -> &[u32] {
-        self.0.lines.get_or_init(|| {
-            let breaks = self.text().bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
-            std::iter::once(0).chain(breaks.map(|(at, _)| at as u32 + 1)).collect()
+    fn chars_before(&self, offset: u32) -> u32 {
+        let step = offset as usize / STEP;
+        self.index().chars[step] + count_chars(&self.text().as_bytes()[step * STEP..offset as usize])
+    }
+
+    fn index(&self) -> &Index {
+        self.0.index.get_or_init(|| {
+            let bytes = self.text().as_bytes();
+            let breaks = bytes.iter().enumerate().filter(|&(_, &byte)| byte == b'\n');
+            let lines = std::iter::once(0).chain(breaks.map(|(at, _)| at as u32 + 1)).collect();
+            let mut chars = vec![0];
+            let mut total = 0;
+            for step in bytes.chunks(STEP) {
+                total += count_chars(step);
+                chars.push(total);
+            }
+            Index { lines, chars }
         })
     }
 }
@@ -192,6 +220,14 @@ mod tests {
     #[test]
     fn an_offset_inside_a_character_is_moved_to_its_start() {
         assert_eq!(Source::new("t", "aü").position(2), Position { line: 1, column: 2 });
+    }
+
+    #[test]
+    fn columns_of_long_lines() {
+        let source = Source::new("t", format!("ab\n{}x", "ü".repeat(10_000)));
+        for (at, column) in [(3, 1), (5, 2), (4095, 2047), (4097, 2048), (20_003, 10_001), (20_004, 10_002)] {
+            assert_eq!(source.position(at), Position { line: 2, column }, "{at}");
+        }
     }
 
     #[test]

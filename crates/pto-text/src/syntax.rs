@@ -16,6 +16,8 @@
 //! | `8x?xf32` | [`Kind::Shaped`] of a [`Kind::Shape`] and the element type |
 //! | `{ ops }` | [`Kind::Region`] of operations and block heads |
 //!
+//! Locations (`loc(...)`) are terms like others: they are kept and printed.
+//!
 //! Two trees are equal ([`Tree::same_as`]) if their nodes are: spans, blanks, comments, `;`, and a missing `!` before a
 //! `pto.` type do not count.
 

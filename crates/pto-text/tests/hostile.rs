@@ -128,6 +128,15 @@ fn the_deepest_allowed_nesting_prints_back() {
 }
 
 #[test]
+fn what_is_printed_is_not_much_longer_than_the_text() {
+    let depth = MAX_DEPTH as usize;
+    let text = format!("{}{}{}", "scf.if %c {\n".repeat(depth), "a\n".repeat(50_000), "}\n".repeat(depth));
+    let parsed = parse_text("deep", &text);
+    assert!(parsed.is_clean());
+    assert!(common::assert_round_trip("deep", &parsed).len() < 25 * text.len());
+}
+
+#[test]
 fn findings_are_capped_and_the_cap_is_said() {
     let found = parse_text("t", &"= \n".repeat(5_000)).diagnostics;
     assert_eq!(found.len(), MAX_DIAGNOSTICS + 1);

@@ -5,9 +5,12 @@ use crate::span::Span;
 
 const INDENT: &str = "  ";
 
+/// Deeper levels are not indented further: nobody can read them, and a hostile file would grow by their number.
+const MAX_INDENT: usize = 20;
+
 impl Printer<'_> {
     pub(super) fn start_line(&mut self) {
-        for _ in 0..self.indent {
+        for _ in 0..self.indent.min(MAX_INDENT) {
             self.out.push_str(INDENT);
         }
     }
