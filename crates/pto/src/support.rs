@@ -9,7 +9,9 @@ use pto_isa::{
 };
 
 use crate::arch::{A2A3, A5, Arch, Cpu, Host};
-use crate::policy::{Add, AtomicNone, AtomicOp, ConflictPolicy, DefaultConflict, Last, Max, Min, Unnamed};
+use crate::policy::{
+    Add, AtomicNone, Clamp, ConflictPolicy, DefaultConflict, Last, Max, Min, Skip, Undefined, Unnamed, Wrap, Zero,
+};
 
 /// Element types that MSCATTER and MGATHER move on a target.
 ///
@@ -98,7 +100,7 @@ impl<T: Element> Same<T> for T {}
     label = "`{Self}` cannot combine by `{Op}`",
     note = "`A2A3` has `AtomicNone` and `Add` only: its store unit has no maximum or minimum"
 )]
-pub trait HasAtomic<Op: AtomicOp>: Arch {}
+pub trait HasAtomic<Op>: Arch {}
 
 /// Element types for which a target's atomic operation exists.
 ///
@@ -114,7 +116,7 @@ pub trait HasAtomic<Op: AtomicOp>: Arch {}
     note = "Add: `Cpu` i32 u32 f32 f16; `A2A3` i8 i16 i32 f16 bf16 f32 (no unsigned); `A5` i32 u32 f32 f16 bf16",
     note = "Max, Min: `Cpu` i32 f32; `A5` i32 u32 f32. `Host`: all of them on everything but 8-bit floats"
 )]
-pub trait AtomicElement<Op: AtomicOp, A: Arch>: Element {}
+pub trait AtomicElement<Op, A: Arch>: Element {}
 
 /// Conflict policies that may be named on a target.
 ///
@@ -276,6 +278,19 @@ impl HasAtomic<Add> for A2A3 {}
 // An operation that the target lacks altogether is reported once, by `HasAtomic`.
 impl<T: Element> AtomicElement<Max, A2A3> for T {}
 impl<T: Element> AtomicElement<Min, A2A3> for T {}
+
+/// A policy in another's place is reported once, by [`AtomicOp`](crate::AtomicOp).
+macro_rules! misplaced {
+    ($($bounds:ident)*) => {
+        $(
+            #[diagnostic::do_not_recommend]
+            impl<A: Arch> HasAtomic<$bounds> for A {}
+            #[diagnostic::do_not_recommend]
+            impl<T: Element, A: Arch> AtomicElement<$bounds, A> for T {}
+        )*
+    };
+}
+misplaced! { Undefined Skip Clamp Wrap Zero }
 
 impl<A: Arch> ConflictOn<A> for Unnamed {}
 
