@@ -68,23 +68,68 @@ macro_rules! units {
 
 units! {
     /// Rows one after the other, no boxes.
+    ///
+    /// ```
+    /// use pto::prelude::*;
+    /// assert_eq!(Tile::<i32, 4, 8, RowMajor>::new().describe().offset(1, 2), 10);
+    /// ```
     RowMajor,
     /// Columns one after the other, no boxes.
+    ///
+    /// ```
+    /// use pto::prelude::*;
+    /// assert_eq!(Tile::<i32, 8, 4, ColMajor>::new().describe().offset(1, 2), 17);
+    /// ```
     ColMajor,
     /// Fractal order: for tiles, column-major blocks of row-major 512-byte fractals; for tensors,
     /// `[B, BlockCols, BlockRows, 16, C0]`.
+    ///
+    /// ```
+    /// use pto::prelude::*;
+    /// assert_eq!(Tile::<i32, 16, 16, Nz>::new().describe().offset(1, 9), 16 * 8 + 8 + 1);
+    /// ```
     Nz,
     /// Row-major tensor.
+    ///
+    /// ```
+    /// use pto::prelude::*;
+    /// assert_eq!(<Nd as GlobalLayout>::LAYOUT, pto::isa::TensorLayout::Nd);
+    /// ```
     Nd,
     /// Column-major tensor.
+    ///
+    /// ```
+    /// use pto::prelude::*;
+    /// assert_eq!(<Dn as GlobalLayout>::LAYOUT, pto::isa::TensorLayout::Dn);
+    /// ```
     Dn,
     /// Padding is left as it is.
+    ///
+    /// ```
+    /// use pto::prelude::*;
+    /// assert_eq!(<PadNull as Pad>::PAD, pto::isa::PadValue::Null);
+    /// ```
     PadNull,
     /// Padding becomes zero.
+    ///
+    /// ```
+    /// use pto::prelude::*;
+    /// assert_eq!(<PadZero as Pad>::PAD, pto::isa::PadValue::Zero);
+    /// ```
     PadZero,
     /// Padding becomes the largest value of the element type (infinity where there is one).
+    ///
+    /// ```
+    /// use pto::prelude::*;
+    /// assert_eq!(<PadMax as Pad>::PAD, pto::isa::PadValue::Max);
+    /// ```
     PadMax,
     /// Padding becomes the smallest value of the element type (negative infinity where there is one).
+    ///
+    /// ```
+    /// use pto::prelude::*;
+    /// assert_eq!(<PadMin as Pad>::PAD, pto::isa::PadValue::Min);
+    /// ```
     PadMin,
 }
 

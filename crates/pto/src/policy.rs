@@ -11,6 +11,14 @@ macro_rules! markers {
     ($trait:ident $constant:ident: $kind:ident { $($(#[$doc:meta])* $name:ident = $value:ident),* $(,)? }) => {
         $(
             $(#[$doc])*
+            ///
+            /// ```
+            /// use pto::prelude::*;
+            #[doc = concat!(
+                "assert_eq!(<", stringify!($name), " as ", stringify!($trait), ">::", stringify!($constant),
+                ", pto::isa::", stringify!($kind), "::", stringify!($value), ");"
+            )]
+            /// ```
             #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
             pub struct $name;
 
@@ -150,14 +158,29 @@ pub trait ConflictPolicy: Sealed + Copy {
 }
 
 /// The largest source position survives (`ScatterConflict::Last`).
+///
+/// ```
+/// use pto::prelude::*;
+/// assert_eq!(<Last as ConflictPolicy>::CONFLICT, Some(pto::isa::Conflict::Last));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Last;
 
 /// Whichever the warp scheduler runs last survives (`ScatterConflict::Default`).
+///
+/// ```
+/// use pto::prelude::*;
+/// assert_eq!(<DefaultConflict as ConflictPolicy>::CONFLICT, Some(pto::isa::Conflict::Default));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DefaultConflict;
 
 /// No conflict policy named: the only choice on A2/A3, where the walk decides.
+///
+/// ```
+/// use pto::prelude::*;
+/// assert_eq!(<Unnamed as ConflictPolicy>::CONFLICT, None);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unnamed;
 

@@ -49,6 +49,13 @@ pub struct Stride<const S0: usize, const S1: usize, const S2: usize, const S3: u
 pub struct Packed;
 
 /// A [`Shape`].
+///
+/// ```
+/// use pto::prelude::*;
+/// use pto::TensorShape;
+/// assert!(<Shape<1, 1, 1, 4, 8> as TensorShape>::IS_STATIC);
+/// assert!(!<Shape<1, 1, 1, DYN, 8> as TensorShape>::IS_STATIC);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor shape",
     label = "expected a `Shape`",
@@ -66,6 +73,13 @@ pub trait TensorShape: Sealed + Copy {
 }
 
 /// A [`Stride`], or [`Packed`].
+///
+/// ```
+/// use pto::prelude::*;
+/// use pto::TensorStride;
+/// assert_eq!(<Stride<32, 32, 32, 8, 1> as TensorStride>::STEPS, Some([32, 32, 32, 8, 1]));
+/// assert_eq!(<Packed as TensorStride>::STEPS, None);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor stride",
     label = "expected a `Stride` or `Packed`",

@@ -12,6 +12,11 @@ use crate::sealed::Sealed;
 use crate::ub::Slot;
 
 /// A valid extent, tensor extent or stride that is a value at run time, not part of the type (`-1` in C++).
+///
+/// ```
+/// use pto::prelude::*;
+/// assert_eq!(Tile::<f32, 8, 8, RowMajor, DYN, 8>::dynamic([5]).valid(), (5, 8));
+/// ```
 pub const DYN: usize = usize::MAX;
 
 /// An extent as the rules see it: static from the type, or dynamic with the value if there is one.
