@@ -22,6 +22,7 @@ use crate::source::Source;
 use crate::span::Span;
 use crate::syntax::{Kind, NodeId, Slot, Tree};
 use crate::token::{Token, TokenKind};
+use pto_isa::rule::Rule;
 use std::cell::Cell;
 use std::collections::HashMap;
 
@@ -309,10 +310,20 @@ impl<'s> Parser<'s> {
         }
     }
 
+    /// Says that something is missing before the current token. If that token is on another line, the place is the end
+    /// of the line where the missing thing belongs.
+    fn missing(&self, rule: &'static Rule, what: &str) -> Diagnostic {
+        if self.tok.newline && !self.at(TokenKind::Eof) {
+            let message = format!("expected {what}, found the end of the line");
+            return Diagnostic::new(rule, message).at(Span::at(self.prev_end));
+        }
+        let place = if self.at(TokenKind::Eof) { Span::at(self.prev_end) } else { self.tok.span };
+        Diagnostic::new(rule, format!("expected {what}, found {}", self.found())).at(place)
+    }
+
     fn expected(&mut self, what: &str) {
         if !self.quiet {
-            let message = format!("expected {what}, found {}", self.found());
-            self.error(Diagnostic::new(&rules::EXPECTED, message));
+            self.error(self.missing(&rules::EXPECTED, what));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Parser;
 use super::term::{Bracket, Place};
+use super::types::is_builtin_type;
 use crate::diagnostic::Diagnostic;
 use crate::rules;
 use crate::span::Span;
@@ -169,7 +170,8 @@ impl Parser<'_> {
                 }
                 kind => {
                     if let Some(closed) = Bracket::closed_by(kind) {
-                        if self.open[closed as usize] > 0 {
+                        // A `}` is no part of an operation's line, whether it closes something or not.
+                        if closed == Bracket::Brace || self.open[closed as usize] > 0 {
                             break;
                         }
                         self.unmatched();
@@ -184,9 +186,7 @@ impl Parser<'_> {
                 // `memref.global @x : memref<4xf32> = dense<0.0>`
                 self.token(Kind::Punct);
             } else {
-                if comma && self.at(TokenKind::Colon) {
-                    self.expected("an operand behind `,`");
-                }
+                self.check_neighbours(comma, self.last_kind(mark));
                 self.term(Place::Body);
                 self.mark_comma(comma);
             }
@@ -196,6 +196,19 @@ impl Parser<'_> {
             self.expected("an operand behind `,`");
         }
         self.region_holder = outer;
+    }
+
+    /// Reports what is surely missing between the last term and the current token.
+    fn check_neighbours(&mut self, comma: bool, last: Option<Kind>) {
+        use TokenKind::*;
+        let operand = matches!(last, Some(Kind::Value | Kind::Int | Kind::Float));
+        match self.tok.kind {
+            Colon if comma => self.expected("an operand behind `,`"),
+            Value | Int | Float if !comma && operand => self.expected("`,`"),
+            Bang if !comma && operand => self.expected("`:` before a type"),
+            Word if !comma && operand && is_builtin_type(self.token_text()) => self.expected("`:` before a type"),
+            _ => {}
+        }
     }
 
     /// Whether the operation ends before the current token, which is no bracket that closes.

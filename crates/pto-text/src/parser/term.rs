@@ -86,7 +86,8 @@ impl<'s> Parser<'s> {
             Arrow | LBrace | LBracket | Lt | Word if self.lenient == 0 && self.last_kind(0) == Some(Kind::Attr) => {
                 false
             }
-            Arrow | LBrace | LBracket | Lt => true,
+            LBrace => !matches!(self.last_kind(0), Some(Kind::Str | Kind::Int | Kind::Float | Kind::Entry)),
+            Arrow | LBracket | Lt => true,
             Word if self.token_text() == "loc" => true,
             _ => self.lenient > 0 && self.begins_term(),
         }
@@ -281,12 +282,8 @@ impl<'s> Parser<'s> {
         if self.quiet {
             return;
         }
-        let message = format!("expected `{}`, found {}", bracket.closer(), self.found());
-        let mut found = Diagnostic::new(&rules::UNCLOSED, message).with_label(opening, "opened here");
-        if self.tok.newline || self.at(TokenKind::Eof) {
-            // The bracket is missing on the line before.
-            found = found.at(Span::at(self.prev_end));
-        }
+        let mut found = self.missing(&rules::UNCLOSED, &format!("`{}`", bracket.closer()));
+        found = found.with_label(opening, "opened here");
         if let (Bracket::Brace, Some((open, close))) = (bracket, self.suspect.take()) {
             found = found.with_label(open, "perhaps this one is not closed");
             found = found.with_label(close, "this `}` closes it, but is indented less");

@@ -25,6 +25,36 @@ const TYPE_NAMES: [&str; 20] = [
     "ui16", "ui32", "ui64", "index", "none",
 ];
 
+/// What other languages call the types of this one.
+const FOREIGN_NAMES: [(&str, &str); 26] = [
+    ("float", "f32"),
+    ("float32", "f32"),
+    ("float32_t", "f32"),
+    ("double", "f64"),
+    ("float64", "f64"),
+    ("half", "f16"),
+    ("float16", "f16"),
+    ("bfloat16", "bf16"),
+    ("bfloat16_t", "bf16"),
+    ("bool", "i1"),
+    ("int", "i32"),
+    ("int8_t", "i8"),
+    ("int16_t", "i16"),
+    ("int32_t", "i32"),
+    ("int64_t", "i64"),
+    ("uint8_t", "ui8"),
+    ("uint16_t", "ui16"),
+    ("uint32_t", "ui32"),
+    ("uint64_t", "ui64"),
+    ("u8", "ui8"),
+    ("u16", "ui16"),
+    ("u32", "ui32"),
+    ("u64", "ui64"),
+    ("int8", "i8"),
+    ("int32", "i32"),
+    ("size_t", "index"),
+];
+
 impl Parser<'_> {
     /// `: T` and, in operations and parentheses, `: T, U`. In parameters a `:` without a type is an operator.
     pub(super) fn types(&mut self, place: Place) {
@@ -92,8 +122,7 @@ impl Parser<'_> {
                 self.token(Kind::Word);
             }
             _ => {
-                let found = Diagnostic::new(&rules::TYPE, format!("expected a type, found {}", self.found()));
-                self.error(found);
+                self.error(self.missing(&rules::TYPE, "a type"));
                 self.leaf(Kind::Word, Span::at(self.prev_end));
                 // A literal in the place of a type would be taken for the next operation.
                 if matches!(self.tok.kind, TokenKind::Int | TokenKind::Float | TokenKind::Shape | TokenKind::Punct) {
@@ -106,7 +135,8 @@ impl Parser<'_> {
     fn unknown_type(&mut self) {
         let text = self.token_text();
         let mut found = Diagnostic::new(&rules::TYPE, format!("expected a type, found `{text}`"));
-        if let Some(near) = suggest(text, TYPE_NAMES) {
+        let foreign = FOREIGN_NAMES.iter().find(|(name, _)| *name == text).map(|(_, ours)| *ours);
+        if let Some(near) = foreign.or_else(|| suggest(text, TYPE_NAMES)) {
             found = found.with_help(format!("did you mean `{near}`?"));
         } else if text.starts_with("pto.") {
             found = found.with_help(format!("write `!{text}`: types of the dialect begin with `!`"));
