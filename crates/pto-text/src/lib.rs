@@ -1,7 +1,7 @@
 //! The text of PTO programs: from bytes to a syntax tree and back, with every finding placed.
 //!
 //! The way of a text: [`Source`] holds it, [`parse`] makes a [`Tree`] of it and reports what it could not read,
-//! [`view`] reads operations out of the tree, [`print`] writes the tree in canonical form. All four spellings (PTO-AS,
+//! [`view`] reads operations out of the tree, [`print()`] writes the tree in canonical form. All four spellings (PTO-AS,
 //! SSA, destination-passing style, with addresses and flags) go through the same lexer, parser and printer: none of them
 //! knows what an operation means.
 //!

@@ -124,6 +124,8 @@ fn the_deepest_allowed_nesting_prints_back() {
         let parsed = parse_text("deep", &text);
         assert!(parsed.is_clean(), "{open}: {:?}", parsed.diagnostics);
         common::assert_round_trip("deep", &parsed);
+        let deeper = format!("a.b {}{}", open.repeat(depth + 1), close.repeat(depth + 1));
+        assert!(!parse_text("deeper", &deeper).is_clean(), "{open}");
     }
 }
 
