@@ -1,0 +1,96 @@
+//! The race detector: two accesses to overlapping bytes, one of them a write, that nothing orders.
+//!
+//! Theory: happens-before by vector clocks ([`crate::clock`]). For each byte the last write is kept, and the last read
+//! of each pipe since; an access races with a kept one that its pipe has not seen. Keeping only the last suffices: an
+//! earlier access was either ordered before the later one, and is then ordered before whatever that one is, or the
+//! pair was reported when the later one came. So the detector is complete for the executed path, and it does not
+//! depend on timing.
+//!
+//! Contiguous accesses live in a map of ranges ([`ranges`]). Scattered ones (the table of a gather or scatter) would
+//! make one range per lane, so they go to an array of epochs beside the buffer ([`scattered`]), one entry per element.
+//!
+//! Limits: only the path that was executed is judged, and every rank by itself.
+
+mod ranges;
+mod scattered;
+
+use pto_ir::Pipe;
+
+pub(crate) use ranges::Ranges;
+pub(crate) use scattered::Scattered;
+
+use crate::clock::{Clock, slot};
+
+/// An access that may still race: where it ran, in which epoch, and which step made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub(crate) pipe: Pipe,
+    pub(crate) epoch: u64,
+    pub(crate) step: u32,
+}
+
+impl Access {
+    /// True if a pipe with this clock has not seen the access.
+    pub(crate) fn unseen_by(&self, pipe: Pipe, clock: &Clock) -> bool {
+        self.pipe != pipe && clock.0[slot(self.pipe)] < self.epoch
+    }
+}
+
+/// Reading or writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Read,
+    Write,
+}
+
+/// Two accesses that race: the earlier one, and where they meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Race {
+    pub(crate) earlier: Access,
+    pub(crate) earlier_kind: Kind,
+    /// First byte that both touch.
+    pub(crate) byte: u64,
+}
+
+/// The accesses to one memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shadow {
+    ranges: Ranges,
+    scattered: Scattered,
+}
+
+impl Shadow {
+    /// A contiguous access to bytes `start..end`.
+    pub(crate) fn access(&mut self, kind: Kind, access: Access, clock: &Clock, start: u64, end: u64) -> Option<Race> {
+        if start >= end {
+            return None;
+        }
+        let race = self.ranges.access(kind, access, clock, start, end);
+        race.or_else(|| self.scattered.find(kind, access, clock, start, end))
+    }
+
+    /// An access to elements of `size` bytes of a buffer of `length` bytes.
+    pub(crate) fn access_scattered(
+        &mut self,
+        kind: Kind,
+        access: Access,
+        clock: &Clock,
+        (length, size): (u64, u64),
+        elements: &[u64],
+    ) -> Option<Race> {
+        let mut race = None;
+        // Usually nothing in the whole buffer is unseen; only otherwise is each lane looked at.
+        for unseen in self.ranges.unseen(kind, access.pipe, clock, 0, length) {
+            let meets = elements.iter().find_map(|element| {
+                let (from, to) = (element * size, (element + 1) * size);
+                (from < unseen.end && unseen.start < to).then(|| from.max(unseen.start))
+            });
+            if let Some(byte) = meets {
+                race = Some(Race { earlier: unseen.access, earlier_kind: unseen.kind, byte });
+                break;
+            }
+        }
+        let scattered = self.scattered.access(kind, access, clock, (length, size), elements);
+        race.or(scattered)
+    }
+}

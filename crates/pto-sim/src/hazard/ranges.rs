@@ -1,0 +1,180 @@
+//! Accesses to contiguous bytes: disjoint ranges, each with its last write and the last read of each pipe.
+
+use std::collections::BTreeMap;
+
+use pto_ir::Pipe;
+
+use super::{Access, Kind, Race};
+use crate::clock::{Clock, PIPES, slot};
+
+/// What is known of the bytes of one range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Cell {
+    end: u64,
+    write: Option<Access>,
+    reads: [Option<Access>; PIPES],
+}
+
+/// A map of disjoint ranges of bytes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ranges {
+    cells: BTreeMap<u64, Cell>,
+}
+
+/// A kept access that a pipe has not seen, and its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unseen {
+    pub(crate) access: Access,
+    pub(crate) kind: Kind,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+impl Cell {
+    fn race(&self, kind: Kind, pipe: Pipe, clock: &Clock) -> Option<(Access, Kind)> {
+        let unseen = |access: &&Access| access.unseen_by(pipe, clock);
+        let write = self.write.as_ref().filter(unseen).map(|access| (*access, Kind::Write));
+        let read = || self.reads.iter().flatten().find(unseen).map(|access| (*access, Kind::Read));
+        write.or_else(|| if kind == Kind::Write { read() } else { None })
+    }
+
+    fn record(&mut self, kind: Kind, access: Access) {
+        match kind {
+            Kind::Read => self.reads[slot(access.pipe)] = Some(access),
+            Kind::Write => {
+                self.write = Some(access);
+                self.reads = [None; PIPES];
+            }
+        }
+    }
+}
+
+impl Ranges {
+    /// Records an access to `start..end` and reports the first race it is part of.
+    pub(crate) fn access(&mut self, kind: Kind, access: Access, clock: &Clock, start: u64, end: u64) -> Option<Race> {
+        self.split(start);
+        self.split(end);
+        let mut race = None;
+        let mut gaps = Vec::new();
+        let mut next = start;
+        for (&at, cell) in self.cells.range_mut(start..end) {
+            if at > next {
+                gaps.push((next, at));
+            }
+            next = cell.end;
+            if race.is_none() {
+                race = cell.race(kind, access.pipe, clock).map(|(earlier, earlier_kind)| Race {
+                    earlier,
+                    earlier_kind,
+                    byte: at,
+                });
+            }
+            cell.record(kind, access);
+        }
+        if next < end {
+            gaps.push((next, end));
+        }
+        for (from, to) in gaps {
+            let mut cell = Cell { end: to, ..Cell::default() };
+            cell.record(kind, access);
+            self.cells.insert(from, cell);
+        }
+        self.merge(start, end);
+        race
+    }
+
+    /// The kept accesses within `start..end` that would race with an access of a pipe.
+    pub(crate) fn unseen(&self, kind: Kind, pipe: Pipe, clock: &Clock, start: u64, end: u64) -> Vec<Unseen> {
+        let first = self.cells.range(..start).next_back().filter(|(_, cell)| cell.end > start);
+        let cells = first.into_iter().chain(self.cells.range(start..end));
+        cells
+            .filter_map(|(&at, cell)| {
+                let (access, kind) = cell.race(kind, pipe, clock)?;
+                Some(Unseen { access, kind, start: at, end: cell.end })
+            })
+            .collect()
+    }
+
+    /// Makes `at` a border between ranges.
+    fn split(&mut self, at: u64) {
+        if let Some((_, cell)) = self.cells.range_mut(..at).next_back()
+            && cell.end > at
+        {
+            let right = *cell;
+            cell.end = at;
+            self.cells.insert(at, right);
+        }
+    }
+
+    /// Joins neighbours with the same history, so that the map stays as small as the accesses are regular.
+    fn merge(&mut self, start: u64, end: u64) {
+        let before = self.cells.range(..start).next_back().map_or(start, |(&at, _)| at);
+        let mut at = before;
+        while let Some((&next, next_cell)) = self.cells.range(at + 1..).next() {
+            if next > end {
+                break;
+            }
+            let next_cell = *next_cell;
+            match self.cells.get_mut(&at) {
+                Some(cell) if cell.end == next && Cell { end: 0, ..*cell } == Cell { end: 0, ..next_cell } => {
+                    cell.end = next_cell.end;
+                    self.cells.remove(&next);
+                }
+                _ => at = next,
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.cells.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clocks;
+
+    fn at(pipe: Pipe, clocks: &Clocks, step: u32) -> Access {
+        Access { pipe, epoch: clocks.epoch(pipe), step }
+    }
+
+    #[test]
+    fn an_unordered_read_after_write_races_and_an_ordered_one_does_not() {
+        let mut clocks = Clocks::new();
+        let mut ranges = Ranges::default();
+        let write = at(Pipe::Mte2, &clocks, 1);
+        assert_eq!(ranges.access(Kind::Write, write, clocks.of(Pipe::Mte2), 0, 64), None);
+        let read = at(Pipe::V, &clocks, 2);
+        let race = ranges.access(Kind::Read, read, clocks.of(Pipe::V), 32, 96);
+        assert_eq!(race, Some(Race { earlier: write, earlier_kind: Kind::Write, byte: 32 }));
+        clocks.order(Pipe::Mte2, Pipe::V);
+        assert_eq!(ranges.access(Kind::Read, at(Pipe::V, &clocks, 3), clocks.of(Pipe::V), 0, 64), None);
+    }
+
+    #[test]
+    fn a_write_races_with_any_unseen_read_and_bytes_beside_do_not_matter() {
+        let clocks = Clocks::new();
+        let mut ranges = Ranges::default();
+        let read = at(Pipe::Mte3, &clocks, 1);
+        assert_eq!(ranges.access(Kind::Read, read, clocks.of(Pipe::Mte3), 0, 32), None);
+        assert_eq!(ranges.access(Kind::Write, at(Pipe::Mte2, &clocks, 2), clocks.of(Pipe::Mte2), 32, 64), None);
+        let race = ranges.access(Kind::Write, at(Pipe::Mte2, &clocks, 3), clocks.of(Pipe::Mte2), 31, 33);
+        assert_eq!(race.map(|r| (r.earlier, r.byte)), Some((read, 31)));
+    }
+
+    #[test]
+    fn repeating_the_same_accesses_does_not_grow_the_map() {
+        let mut clocks = Clocks::new();
+        let mut ranges = Ranges::default();
+        for round in 0..1000 {
+            for tile in 0..4 {
+                let access = at(Pipe::Mte2, &clocks, round);
+                ranges.access(Kind::Write, access, clocks.of(Pipe::Mte2), tile * 1024, (tile + 1) * 1024);
+            }
+            clocks.order(Pipe::Mte2, Pipe::V);
+        }
+        assert_eq!(ranges.len(), 1);
+    }
+}

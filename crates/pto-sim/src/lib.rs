@@ -1,0 +1,28 @@
+//! The device: executes a program as a target would, and names what goes wrong on hardware without a word.
+//!
+//! [`simulate`] runs one function of a program: control flow and scalars on the scalar unit, instructions on their
+//! pipes, ordered by flags and barriers only. Values are those of `pto-exec`; what is added here is *when* things run
+//! and whether that was ordered: races by happens-before, flags that hang, bytes never written, tiles that overwrite
+//! each other, results that depend on the warp schedule, and cycles.
+
+mod clock;
+mod code;
+mod collective;
+mod collisions;
+mod device;
+mod effects;
+mod hazard;
+mod interpret;
+mod machine;
+mod report;
+pub mod rules;
+mod state;
+pub mod timing;
+mod trace;
+mod transfer;
+mod ub;
+
+pub use device::Span;
+pub use machine::{Argument, Options, simulate};
+pub use report::{Lanes, Nondeterministic, Report, Status};
+pub use trace::chrome_trace;

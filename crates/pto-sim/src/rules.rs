@@ -1,0 +1,104 @@
+//! The rules that only a run can raise.
+
+use pto_isa::{Rule, Severity};
+
+macro_rules! rules {
+    ($($constant:ident = $name:literal $severity:ident { $summary:literal help $help:literal spec $spec:literal })*) => {
+        $(
+            #[doc = $summary]
+            pub const $constant: &Rule =
+                &Rule { name: $name, severity: Severity::$severity, summary: $summary, help: $help, spec: $spec };
+        )*
+
+        /// Every rule that only a run can raise.
+        pub const RULES: &[&Rule] = &[$($constant),*];
+    };
+}
+
+rules! {
+    RACE_UB = "race.ub" Error {
+        "two accesses to overlapping bytes of UB, one a write, are not ordered"
+        help "set a flag on the pipe of the first access and wait for it on the pipe of the second"
+        spec "SPEC, Device model: A missing wait is a race: two accesses to overlapping bytes, one a write, not ordered. It is found by happens-before, not by luck of the schedule."
+    }
+    RACE_GM = "race.gm" Error {
+        "two accesses to overlapping bytes of global memory, one a write, are not ordered"
+        help "set a flag on the pipe of the first access and wait for it on the pipe of the second"
+        spec "SPEC, Device model: A missing wait is a race: two accesses to overlapping bytes, one a write, not ordered. It is found by happens-before, not by luck of the schedule."
+    }
+    SYNC_DEADLOCK = "sync.deadlock" Error {
+        "a pipe waits for a flag that nothing will set"
+        help "set the flag on the other pipe before, with the same pipes and event id"
+        spec "SPEC, Device model: Instructions are ordered only by flags, barriers, events; a wait without a set blocks its pipe for ever."
+    }
+    SYNC_DOUBLE_SET = "sync.double-set" Error {
+        "a flag is set again before anyone waited for it"
+        help "wait for the flag between the two sets, or use another event id"
+        spec "SPEC, Device model: eight event ids per pair; a flag holds one event."
+    }
+    SYNC_NEVER_WAITED = "sync.never-waited" Warning {
+        "a flag is set, but the program ends before anyone waits for it"
+        help "add the wait, or remove the set: a flag left set confuses the next kernel on this core"
+        spec "SPEC, Device model: eight event ids per pair; a set without a wait leaves its event pending."
+    }
+    SYNC_EVENT_COLLISION = "sync.event-collision" Error {
+        "an instruction uses EVENT_ID0 inside while the caller's own EVENT_ID0 on that pair is pending"
+        help "use EVENT_ID1 to EVENT_ID7 around the instruction, or wait for the flag before it"
+        spec "SPEC, Device model: the handshakes inside MSCATTER use EVENT_ID0, so a caller's pending EVENT_ID0 on that pair collides."
+    }
+    UNINIT_READ = "uninit.read" Error {
+        "bytes of UB are read that nothing has written"
+        help "load the tile, or the part of it that its valid extents cover, before it is read"
+        spec "SPEC, Device model: Addresses and overlaps are real; UB holds whatever the last kernel left there."
+    }
+    UNINIT_ADDRESS = "uninit.address" Error {
+        "a tile is used before it has an address"
+        help "give it one with pto.alloc_tile addr = ... or pto.tassign, or leave out all addresses and let `pto lower` place the tiles"
+        spec "001, Manual Mode: resources must be bound explicitly before issuing the instruction."
+    }
+    ALIAS_CLOBBERED = "alias.clobbered" Error {
+        "a tile is read whose bytes another tile has overwritten since"
+        help "place the tiles apart, or load the first one again"
+        spec "SPEC, Device model: Addresses and overlaps are real: two tiles at one address share bytes."
+    }
+    BOUNDS_BUFFER = "bounds.buffer" Error {
+        "a view addresses more than its buffer holds"
+        help "pass a larger array, or correct shape, strides or offsets of the view"
+        spec "CLI: A buffer smaller than what a view addresses is an error before anything runs."
+    }
+    BOUNDS_SCALAR = "bounds.scalar" Error {
+        "a scalar access leaves its buffer or tile"
+        help "correct the offset"
+        spec "SPEC: Nothing is ever written outside a buffer, on any target, in any mode."
+    }
+    SHAPE_TRANSFER = "shape.transfer-extent" Error {
+        "the view of a load or store has the tile's valid extents"
+        help "make the partition's sizes and the tile's valid extents agree"
+        spec "004 and 001 speak of the valid region as the transfer shape; decided here for TLOAD and TSTORE: rows and columns must agree."
+    }
+    FLUSH_MISSING = "flush.missing" Warning {
+        "scattered data may still sit in the data cache when the host reads it"
+        help "end the kernel with pto.dcci and pto.dsb"
+        spec "001, Cache-Coherence Flush Pattern: MSCATTER does not insert a GM cache flush; kernel authors should append it when the host code reads back the GM table immediately after the kernel returns."
+    }
+    LAUNCH_HANG = "launch.hang" Error {
+        "a kernel that is entered by a function-pointer call hangs in its first SIMT launch"
+        help "launch the kernel with the standard launch syntax (drop pto.dispatch = \"direct\")"
+        spec "001, Runtime Dispatch Requirement: a direct C function-pointer call skips the SIMT context init, so the first async_invoke has no warp scheduler to dispatch into and hangs."
+    }
+    LAUNCH_LIMIT = "launch.step-limit" Error {
+        "the run was ended because it took more steps than allowed"
+        help "raise the limit if the program is meant to run that long, or look for a loop that never ends"
+        spec "CLI: No input makes it panic, hang or use unbounded memory."
+    }
+    LAUNCH_ARGUMENT = "launch.argument" Error {
+        "the arguments of a run fit the parameters of the function"
+        help "bind every parameter with --arg NAME=VALUE, of the parameter's type"
+        spec "CLI: --arg NAME=VALUE binds a parameter."
+    }
+    BOUNDS_LOOP = "bounds.loop" Error {
+        "a loop's step is positive"
+        help "use a positive step; a loop counts upwards"
+        spec "Decided here, as MLIR has it: scf.for has a positive step."
+    }
+}
