@@ -18,6 +18,22 @@ pub use suggest::suggest;
 use crate::span::Span;
 use pto_isa::rule::{Rule, Severity};
 
+impl From<pto_ir::Diagnostic> for Diagnostic {
+    fn from(found: pto_ir::Diagnostic) -> Self {
+        let label = |(place, message): (pto_ir::Place, String)| Label { span: place.into(), message };
+        Self {
+            rule: found.rule,
+            severity: found.severity,
+            message: found.message,
+            span: Some(found.place.into()),
+            labels: found.labels.into_iter().map(label).collect(),
+            notes: Vec::new(),
+            help: found.help,
+            target: found.target.map(pto_isa::Target::name),
+        }
+    }
+}
+
 /// A second place that belongs to a finding, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {

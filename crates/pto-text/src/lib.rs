@@ -22,9 +22,11 @@
 //! ```
 
 pub mod diagnostic;
+mod elaborate;
 mod lexer;
 mod parser;
 mod printer;
+mod regular;
 pub mod rules;
 mod source;
 mod span;
@@ -33,6 +35,7 @@ mod token;
 pub mod view;
 
 pub use diagnostic::{Diagnostic, Label, Levels, suggest};
+pub use elaborate::{Program, elaborate, operation_names};
 pub use lexer::Lexer;
 pub use parser::{MAX_DEPTH, MAX_DIAGNOSTICS, Parse, parse};
 pub use printer::print;

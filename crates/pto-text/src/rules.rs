@@ -96,6 +96,61 @@ rules! {
         "An alias is defined once.",
         "Remove or rename one of the two definitions.",
         "type-alias-def ::= `!` alias-name `=` type; attribute-alias-def ::= `#` alias-name `=` attribute-value (MLIR Language Reference).";
+    /// An operation has parts that do not fit.
+    OPERANDS = "parse.operands", Error,
+        "An operation has the operands, types and results that its form wants, no more and no fewer.",
+        "Add what the message misses, or remove what is too much; `pto explain unsupported.op` lists where the forms are described.",
+        "Forms: `pto.mscatter ins(%src, %idx : A, B) outs(%mem : C)`, `%dst = pto.mgather %mem, %idx : (A, B) -> C` (the language, \"Text\").";
+    /// An attribute or keyword that an operation does not take.
+    ATTRIBUTE = "parse.attribute", Error,
+        "An operation takes the attributes and keywords of its form; an attribute of another dialect has that dialect's name before a dot.",
+        "Write the name that is suggested, or remove the attribute.",
+        "Attributes: `coalesce`, `gatherOob`, `scatterAtomicOp`, `scatterOob`, `scatterConflict` (the language, \"Text\").";
+    /// A name that is none of an enumeration.
+    ENUMERATOR = "parse.enumerator", Error,
+        "A policy, layout, pipe, target or suffix is one of the names that there are.",
+        "Write one of the names that the message lists.",
+        "Attributes: `coalesce = #pto<coalesce row|elem>`, `scatterOob = #pto<scatter_oob undefined|skip|clamp|wrap>`; suffixes `.row|.elem`, `.skip|.clamp|.wrap|.zero`, `.atomic_*`, `.last|.default` (the language, \"Text\").";
+    /// A type of the dialect that does not exist.
+    UNKNOWN_TYPE = "parse.unknown-type", Error,
+        "A type of the dialect is one of those that there are.",
+        "Write the name that is suggested.",
+        "Types: `!pto.ptr`, `!pto.tensor_view`, `!pto.partition_tensor_view`, `!pto.tile_buf`, `!pto.tile`, `!pto.memref`, `!pto.group` (the language, \"Text\").";
+    /// A type with parameters that do not fit.
+    TYPE_PARAMETER = "parse.type-parameter", Error,
+        "The parameters of a type are complete and of the right form.",
+        "Give a tile its location, element type, rows and columns; a view its dimensions and element type.",
+        "Types: `!pto.tile_buf<loc=vec, dtype=f32, rows=8, cols=32, v_row=8, v_col=?, blayout=row_major, slayout=none_box, fractal=512, pad=0>` (the language, \"Text\").";
+    /// A value that nothing defines.
+    UNDEFINED = "type.undefined", Error,
+        "A value is defined before it is used, in the same region or one around it.",
+        "Define the value before this operation, or hand it out of the inner region with a yield.",
+        "A value is visible in its region and the regions inside, after its definition (MLIR Language Reference, \"SSA\").";
+    /// A value defined twice.
+    REDEFINED = "type.redefined", Error,
+        "A value is defined once.",
+        "Give the second definition a name of its own.",
+        "Values are in static single assignment form (MLIR Language Reference).";
+    /// A type at a use that is not the one at the definition.
+    MISMATCH = "type.mismatch", Error,
+        "The type behind an operand is the type that its value was defined with.",
+        "Write the type of the definition, or define the value with the type that is meant.",
+        "Every use of a value repeats the type of its definition (MLIR Language Reference, \"Operations\").";
+    /// A value of a fragment that is taken for an argument.
+    IMPLICIT_ARGUMENT = "type.implicit-argument", Warning,
+        "A text without functions declares its arguments with `.arg`.",
+        "Declare the argument with its type, as in `.arg %a : !pto.tile<8x32xf32>`.",
+        "PTO-AS: `.arg %a : T`, `.const %c = 0 : index` (the language, \"Text\"). Texts of a few lines, as on the instruction pages, are read without.";
+    /// An operation outside the instruction set.
+    OP = "unsupported.op", Error,
+        "An operation is part of this instruction set.",
+        "Remove the operation, or compute its result elsewhere and load it.",
+        "Any other `pto.*` op parses and prints back; checking or running a program that needs it says which op, where, and that it is not part of this instruction set (the language, \"Text\").";
+    /// A program that a spelling cannot express.
+    FORM = "unsupported.form", Error,
+        "A program is written in a spelling that can express all of it.",
+        "Choose another spelling, or change what the message names.",
+        "`pto fmt --form` converts between the four spellings where the program can be so expressed, and says why where not (the command line).";
     /// More errors than are shown.
     TOO_MANY = "parse.too-many-errors", Note,
         "At most 1000 findings about the text of one file are reported.",
@@ -147,7 +202,8 @@ mod tests {
     #[test]
     fn names_are_distinct_and_explained() {
         for (at, rule) in RULES.iter().enumerate() {
-            assert!(rule.name.starts_with("parse."), "{}", rule.name);
+            let prefix = rule.name.split('.').next().unwrap_or_default();
+            assert!(pto_isa::rule::PREFIXES.contains(&prefix), "{}", rule.name);
             assert!(RULES[..at].iter().all(|other| other.name != rule.name), "{} twice", rule.name);
             for text in [rule.summary, rule.help, rule.spec] {
                 assert!(text.ends_with(['.', ';', ')']) && text.len() > 15, "{}: {text}", rule.name);

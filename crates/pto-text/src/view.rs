@@ -166,7 +166,7 @@ impl<'t> Op<'t> {
 }
 
 /// The types of a [`Kind::Types`] or [`Kind::Results`] node; one pair of parentheses around them is opened.
-fn type_list(node: Node<'_>) -> Vec<Node<'_>> {
+pub(crate) fn type_list(node: Node<'_>) -> Vec<Node<'_>> {
     let list = match node.child(0) {
         Some(only) if node.len() == 1 && only.kind() == Kind::Paren => only,
         _ => node,
@@ -186,6 +186,11 @@ impl<'t> Arguments<'t> {
     pub fn of_call(term: Node<'t>, keyword: &str) -> Option<Self> {
         let named = term.kind() == Kind::Call && term.child(0)?.text() == keyword;
         named.then(|| term.child(1)).flatten().map(|group| Self { group })
+    }
+
+    /// The arguments in a pair of parentheses.
+    pub(crate) fn of_group(group: Node<'t>) -> Self {
+        Self { group }
     }
 
     /// The parentheses.

@@ -1,0 +1,149 @@
+//! Every operation that is read: its name, the attributes and words it takes, and what makes a program of it.
+//!
+//! The rows are sorted by name. Operations of the `pto` dialect stand here without their prefix, which PTO-AS leaves out.
+
+use pto_ir::{Arithmetic, OpKind};
+use pto_isa::Direction;
+
+use super::Elaborator;
+use super::call::Call;
+
+/// What makes a program of an operation; `None` if it was malformed, which has then been reported.
+type Reader = for<'a, 't> fn(&'a mut Elaborator<'t>, &'a Call<'t>) -> Option<OpKind>;
+
+/// One operation.
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    /// Attributes in `{...}` and `<{...}>`.
+    pub(super) attributes: &'static [&'static str],
+    /// Keys of `key = value`, keywords and calls in the body; `*` for any word.
+    pub(super) words: &'static [&'static str],
+    pub(super) read: Reader,
+}
+
+/// Attributes that describe the generic form and not the operation.
+pub(super) const STRUCTURAL: [&str; 3] = ["operandSegmentSizes", "operand_segment_sizes", "resultSegmentSizes"];
+
+const GATHER: &[&str] = &["coalesce", "gatherOob", "scatterAtomicOp", "scatterConflict"];
+const SCATTER: &[&str] = &["coalesce", "scatterOob", "scatterAtomicOp", "scatterConflict"];
+const FLAG: &[&str] = &["src_pipe", "dst_pipe", "event_id"];
+const EVENT: &[&str] = &["src_op", "dst_op", "event_id"];
+
+macro_rules! rows {
+    ($($name:literal [$($attribute:expr)?] [$($word:literal)*] $read:expr;)*) => {
+        /// The rows, sorted by name.
+        static ROWS: &[Row] = &[$(Row {
+            name: $name,
+            attributes: rows!(@attributes $($attribute)?),
+            words: &[$($word),*],
+            read: $read,
+        }),*];
+    };
+    (@attributes) => { &[] };
+    (@attributes $attributes:expr) => { $attributes };
+}
+
+rows! {
+    ".const" [] ["*"] |e, c| e.constant(c);
+    "alloc_tile" [] ["addr" "valid_row" "valid_col"] |e, c| e.alloc_tile(c);
+    "arith.addi" [] [] |e, c| e.arithmetic(c, Arithmetic::Add);
+    "arith.andi" [] [] |e, c| e.arithmetic(c, Arithmetic::And);
+    "arith.ceildivsi" [] [] |e, c| e.arithmetic(c, Arithmetic::CeilDiv);
+    "arith.cmpi" [&["predicate"]] ["*"] |e, c| e.compare(c);
+    "arith.constant" [&["value"]] ["*"] |e, c| e.constant(c);
+    "arith.divsi" [] [] |e, c| e.arithmetic(c, Arithmetic::Div);
+    "arith.extsi" [] ["*"] |e, c| e.cast(c);
+    "arith.index_cast" [] ["*"] |e, c| e.cast(c);
+    "arith.maxsi" [] [] |e, c| e.arithmetic(c, Arithmetic::Max);
+    "arith.minsi" [] [] |e, c| e.arithmetic(c, Arithmetic::Min);
+    "arith.muli" [&["overflowFlags"]] [] |e, c| e.arithmetic(c, Arithmetic::Mul);
+    "arith.ori" [] [] |e, c| e.arithmetic(c, Arithmetic::Or);
+    "arith.remsi" [] [] |e, c| e.arithmetic(c, Arithmetic::Rem);
+    "arith.select" [] [] |e, c| e.select(c);
+    "arith.subi" [] [] |e, c| e.arithmetic(c, Arithmetic::Sub);
+    "arith.trunci" [] ["*"] |e, c| e.cast(c);
+    "arith.xori" [] [] |e, c| e.arithmetic(c, Arithmetic::Xor);
+    "barrier" [&["pipe"]] ["*"] |e, c| e.barrier(c);
+    "barrier_all" [] [] |_, _| Some(OpKind::Barrier(pto_ir::Pipe::All));
+    "comm.barrier" [] [] |_, _| Some(OpKind::RankBarrier);
+    "comm.rank" [] [] |e, c| e.rank(c, |result| OpKind::Rank { result });
+    "comm.ranks" [] [] |e, c| e.rank(c, |result| OpKind::Ranks { result });
+    "comm.tgather" [&["root"]] ["recv" "group" "root"] |e, c| e.collective(c, Direction::Gather);
+    "comm.tscatter" [&["root"]] ["recv" "group" "root"] |e, c| e.collective(c, Direction::Scatter);
+    "dcci" [] ["*"] |e, c| e.plain(c, OpKind::FlushCache);
+    "dsb" [] ["*"] |e, c| e.plain(c, OpKind::DataBarrier);
+    "func.return" [] [] |e, c| e.return_(c);
+    "load_scalar" [] [] |e, c| e.load_scalar(c);
+    "make_group" [] [] |e, c| e.make_group(c);
+    "make_tensor_view" [&["layout"]] ["shape" "strides"] |e, c| e.make_view(c);
+    "mgather" [GATHER] [] |e, c| e.instruction(c);
+    "mscatter" [SCATTER] [] |e, c| e.instruction(c);
+    "partition_view" [] ["offsets" "sizes"] |e, c| e.partition_view(c);
+    "record_event" [EVENT] [] |e, c| e.event(c, OpKind::SetFlag);
+    "return" [] [] |e, c| e.return_(c);
+    "scf.for" [] ["to" "step" "iter_args"] |e, c| e.for_loop(c);
+    "scf.if" [] ["else"] |e, c| e.conditional(c);
+    "scf.yield" [] [] |e, c| e.yield_(c);
+    "set_flag" [FLAG] [] |e, c| e.flag(c, OpKind::SetFlag);
+    "set_validshape" [] [] |e, c| e.set_valid_shape(c);
+    "store_scalar" [] [] |e, c| e.store_scalar(c);
+    "subview" [] ["sizes" "offsets"] |e, c| e.subview(c);
+    "tassign" [] ["@tile" "addr"] |e, c| e.assign(c);
+    "tgather" [&["root"]] ["root"] |e, c| e.group_call(c, Direction::Gather);
+    "tgetval" [] ["outs"] |e, c| e.get_value(c);
+    "tload" [] [] |e, c| e.instruction(c);
+    "tmov" [] [] |e, c| e.instruction(c);
+    "tscatter" [&["maskPattern", "root"]] ["root"] |e, c| e.tile_scatter(c);
+    "tsetval" [] [] |e, c| e.set_value(c);
+    "tstore" [] [] |e, c| e.instruction(c);
+    "wait_event" [EVENT] [] |e, c| e.event(c, OpKind::WaitFlag);
+    "wait_flag" [FLAG] [] |e, c| e.flag(c, OpKind::WaitFlag);
+}
+
+fn row(name: &str) -> Option<&'static Row> {
+    ROWS.binary_search_by(|row| row.name.cmp(name)).ok().map(|at| &ROWS[at])
+}
+
+/// The operation with a name, and the suffixes behind it.
+pub(super) fn find(name: &str) -> Option<(&'static Row, &str)> {
+    let bare = name.strip_prefix("pto.").unwrap_or(name);
+    if let Some(row) = row(bare) {
+        return Some((row, ""));
+    }
+    let (head, suffixes) = bare.split_once('.')?;
+    // Only the memory instructions have suffixes; anything else with a dot is of another dialect.
+    matches!(head, "mgather" | "mscatter").then(|| row(head)).flatten().map(|row| (row, suffixes))
+}
+
+/// The names of all operations that are read, with the prefix of their dialect.
+///
+/// ```
+/// assert!(pto_text::operation_names().any(|name| name == "pto.mscatter"));
+/// assert!(pto_text::operation_names().any(|name| name == "arith.addi"));
+/// ```
+pub fn operation_names() -> impl Iterator<Item = String> {
+    let dialect = |name: &str| ["arith.", "scf.", "func."].iter().any(|dialect| name.starts_with(dialect));
+    ROWS.iter()
+        .filter(|row| !row.name.starts_with('.') && row.name != "return")
+        .map(move |row| if dialect(row.name) { row.name.into() } else { format!("pto.{}", row.name) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted() {
+        assert!(ROWS.is_sorted_by(|a, b| a.name < b.name));
+    }
+
+    #[test]
+    fn names_with_and_without_prefix_and_suffixes() {
+        let found = |name| find(name).map(|(row, suffixes)| (row.name, suffixes));
+        assert_eq!(found("pto.tload"), Some(("tload", "")));
+        assert_eq!(found("mscatter.row.clamp"), Some(("mscatter", "row.clamp")));
+        assert_eq!(found("comm.tscatter"), Some(("comm.tscatter", "")));
+        assert_eq!(found("tload.row"), None);
+        assert_eq!(found("cf.br"), None);
+    }
+}
