@@ -129,10 +129,7 @@ const fn working_set(instruction: &Instruction) -> Option<u64> {
 /// Bytes of UB that tiles may take in this launch.
 pub(super) const fn ub_limit(target: Target, dyn_ub: Option<u64>) -> Option<u64> {
     match target.profile().ub {
-        Some(ub) => match (ub.max_dynamic, dyn_ub) {
-            (Some(most), Some(asked)) => Some(if asked < most { asked } else { most }),
-            _ => Some(ub.default_limit),
-        },
+        Some(ub) => Some(ub.limit(dyn_ub)),
         None => None,
     }
 }
@@ -192,10 +189,7 @@ fn dyn_ub_target_found(case: &Case<'_>) -> (String, String) {
 /// The first byte of UB that tiles can never use.
 const fn ub_end(target: Target) -> Option<u64> {
     match target.profile().ub {
-        Some(ub) => match ub.max_dynamic {
-            Some(most) => Some(most),
-            None => Some(ub.size),
-        },
+        Some(ub) => Some(ub.end()),
         None => None,
     }
 }
