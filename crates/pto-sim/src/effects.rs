@@ -12,7 +12,7 @@ use crate::collisions;
 use crate::device::Span;
 use crate::hazard::{Access, Kind, Race};
 use crate::machine::{Machine, decode};
-use crate::report::Nondeterministic;
+use crate::report::{Nondeterministic, Operation, Residence};
 use crate::rules;
 use crate::state::{TileState, Value, View, known};
 use crate::timing::{self, Cost};
@@ -76,6 +76,18 @@ impl Work {
             OpKind::Collective(op) => Self::Collective(Box::new(machine.capture_collective(op)?)),
             _ => return Err((isa::POLICY_NAME, "not an instruction".into())),
         })
+    }
+
+    /// The tiles of the instruction.
+    fn tiles(&self) -> Vec<&TileState> {
+        match self {
+            Self::Load { tile, .. } | Self::Store { tile, .. } => vec![tile],
+            Self::Move { src, dst } => vec![src, dst],
+            Self::Gather { dst, idx, .. } => vec![dst, idx],
+            Self::Scatter { src, idx, .. } => vec![src, idx],
+            Self::Tile { dst, src, idx, .. } => [Some(dst), Some(src), idx.as_ref()].into_iter().flatten().collect(),
+            Self::Collective(_) => vec![],
+        }
     }
 
     fn executed(&self, target: Target) -> Executed {
@@ -229,6 +241,7 @@ impl Machine<'_> {
             };
             let (start, end) = self.device.run(phase.pipe, issued.issued_at, ended, cycles);
             ended = end;
+            self.reside(&issued.work, start, end);
             let place = self.place(step);
             self.span(Span { pipe: phase.pipe, start, end, name: issued.work.name(), place });
         }
@@ -237,6 +250,18 @@ impl Machine<'_> {
                 self.device.clocks.order(phase.pipe, *pipe);
                 self.device.hold(*pipe, ended);
             }
+        }
+    }
+
+    /// The instruction's tiles were in use from `from` to `to`.
+    fn reside(&mut self, work: &Work, from: u64, to: u64) {
+        for state in work.tiles() {
+            let (start, end) = state.allocation();
+            let tile = || self.function.value(ValueId(state.owner)).name.to_string();
+            let stay =
+                self.residences.entry(state.owner).or_insert_with(|| Residence { tile: tile(), start, end, from, to });
+            stay.from = stay.from.min(from);
+            stay.to = stay.to.max(to);
         }
     }
 
@@ -527,6 +552,22 @@ impl Machine<'_> {
         let done = plan.run(memory, self.options.schedule).map_err(refusal)?;
         self.plans[step as usize] = Some(plan);
         self.count(done);
+        if let Some(idx) = idx
+            && self.operations.len() < self.options.max_operations
+        {
+            let indices = lane_values(idx, &lanes, self.target.profile().signed_lanes);
+            let slots = indices.iter().map(|index| u64::try_from(*index).ok()).collect();
+            let name = self.function.value(ValueId(dst.owner)).name.to_string();
+            self.operations.push(Operation {
+                name: instruction.opcode().name(),
+                place: self.place(step),
+                mode: None,
+                table: (name, dst.tile.rows, dst.tile.cols),
+                payload: (known(src.tile.valid_rows), known(src.tile.valid_cols)),
+                indices,
+                slots,
+            });
+        }
         let cleared = if instruction.clears_destination(self.target) { end - start } else { 0 };
         if let (Some(idx), true) = (idx, self.options.sanitize) {
             let slots = tile_slots(instruction, idx, &lanes);
@@ -588,6 +629,7 @@ impl Machine<'_> {
         self.plans[step as usize] = Some(plan);
         self.count(done);
         let slots = self.slots(instruction, view, &lanes)?;
+        self.picture(instruction, view, idx, &lanes, step);
         if self.options.sanitize {
             self.negative_lanes(idx, &lanes, step);
             if !gather {
@@ -610,6 +652,30 @@ impl Machine<'_> {
         }
         let slots = reference::slots(instruction, self.target, lanes).map_err(refusal)?;
         Ok(slots.into_iter().flatten().map(|slot| slot + view.offset).collect())
+    }
+
+    /// Keeps what a picture of the instruction needs.
+    fn picture(&mut self, instruction: &Instruction, view: &View, idx: &TileState, lanes: &[u8], step: u32) {
+        if self.operations.len() >= self.options.max_operations {
+            return;
+        }
+        let capacity = instruction.capacity(self.target).unwrap_or(0);
+        let oob = instruction.policy().map_or(OutOfBounds::Undefined, |p| p.oob_or_default());
+        let indices = lane_values(idx, lanes, self.target.profile().signed_lanes);
+        let slots = indices.iter().map(|index| slot_of(*index, capacity, oob)).collect();
+        let mode = instruction.coalesce(self.target);
+        let payload = instruction.payload();
+        let cols = known(view.tensor.shape[4]).max(1);
+        let rows = if mode == Some(Coalesce::Row) { capacity } else { capacity.div_ceil(cols) };
+        self.operations.push(Operation {
+            name: instruction.opcode().name(),
+            place: self.place(step),
+            mode,
+            table: (self.buffers[view.buffer].name.clone(), rows, cols),
+            payload: (known(payload.valid_rows), known(payload.valid_cols)),
+            indices,
+            slots,
+        });
     }
 
     fn negative_lanes(&mut self, idx: &TileState, lanes: &[u8], step: u32) {
@@ -750,6 +816,36 @@ impl Machine<'_> {
             _ if element_mode => timing::a2a3_elem(timing, &work, gather),
             _ => timing::a2a3_row(timing, &work),
         }
+    }
+}
+
+/// The index lanes as numbers, row-major.
+fn lane_values(idx: &TileState, lanes: &[u8], signed: bool) -> Vec<i64> {
+    let tile = &idx.tile;
+    let size = tile.element.size() as usize;
+    let (rows, cols) = (known(tile.valid_rows), known(tile.valid_cols));
+    let value = |(row, col): (u64, u64)| {
+        let at = tile.offset(row, col) as usize * size;
+        let mut bytes = [0; 8];
+        bytes[..size].copy_from_slice(&lanes[at..at + size]);
+        let bits = u64::from_le_bytes(bytes);
+        match decode(tile.element, &lanes[at..at + size]) {
+            Value::Integer(value) if signed => value,
+            _ => bits as i64,
+        }
+    };
+    (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))).map(value).collect()
+}
+
+/// Where the policy sends an index; `None` if it is dropped or zeroed.
+fn slot_of(index: i64, capacity: u64, oob: OutOfBounds) -> Option<u64> {
+    match u64::try_from(index) {
+        Ok(slot) if slot < capacity => Some(slot),
+        outside => match oob {
+            OutOfBounds::Clamp => Some(outside.map_or(0, |_| capacity.saturating_sub(1))),
+            OutOfBounds::Wrap if capacity > 0 => Some(i128::from(index).rem_euclid(i128::from(capacity)) as u64),
+            _ => None,
+        },
     }
 }
 

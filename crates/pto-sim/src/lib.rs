@@ -24,5 +24,5 @@ mod ub;
 
 pub use device::Span;
 pub use machine::{Argument, Options, simulate};
-pub use report::{Lanes, Nondeterministic, Report, Status};
+pub use report::{Lanes, Nondeterministic, Operation, Report, Residence, Status};
 pub use trace::chrome_trace;
