@@ -10,13 +10,13 @@ use pto_isa::{ElementType, Extent, Rule, Severity, Target, Tensor, TensorLayout,
 use crate::code::Code;
 use crate::collisions::Collisions;
 use crate::device::{Device, Span};
-use crate::effects::Issued;
 use crate::hazard::Shadow;
 use crate::report::{Lanes, Nondeterministic, Operation, Report, Residence, Status};
 use crate::rules;
 use crate::state::{Buffer, TileState, Value, View, known};
 use crate::timing::Timing;
 use crate::ub::Contents;
+use crate::work::Issued;
 
 /// What a parameter of the function is bound to.
 #[derive(Clone, Debug, PartialEq)]
