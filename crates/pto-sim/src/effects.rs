@@ -2,7 +2,7 @@
 
 use pto_exec::{Fault, Memory, Plan, reference};
 use pto_ir::{Diagnostic, ValueId};
-use pto_isa::{Instruction, Launch, Severity, TensorLayout, rules as isa};
+use pto_isa::{Instruction, Severity, TensorLayout, rules as isa};
 
 use crate::lanes::{lane_values, tile_slots};
 use crate::machine::Machine;
@@ -87,10 +87,6 @@ impl Machine<'_> {
         };
         let mover = self.timing.map_or(0, |timing| timing.dma(bursts, rows * cols * size));
         Outcome { slots: vec![], cost: Cost { scalar: 0, mover } }
-    }
-
-    pub(crate) fn launch(&self) -> Launch {
-        Launch { dyn_ub: self.options.dyn_ub.or(self.function.launch.dyn_ub) }
     }
 
     /// The plan of a step, made anew only when its operands changed shape.

@@ -80,14 +80,7 @@ impl Machine<'_> {
         at + 1
     }
 
-    fn next_round(
-        &mut self,
-        op: &For,
-        yields: &[ValueId],
-        at: usize,
-        body: usize,
-        rounds: &mut Vec<Round>,
-    ) -> usize {
+    fn next_round(&mut self, op: &For, yields: &[ValueId], at: usize, body: usize, rounds: &mut Vec<Round>) -> usize {
         let handed: Vec<Value> = yields.iter().map(|id| self.value(*id).clone()).collect();
         let Some(round) = rounds.last_mut() else { return at + 1 };
         let next = round.current.checked_add(round.step).filter(|next| *next < round.upper);

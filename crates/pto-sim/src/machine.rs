@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pto_exec::{Plan, Schedule};
 use pto_ir::{Diagnostic, Function, Module, Place, Type, ValueId, ViewType};
-use pto_isa::{ElementType, Extent, Rule, Severity, Target, Tensor, TensorLayout, Tile};
+use pto_isa::{ElementType, Extent, Launch, Rule, Severity, Target, Tensor, TensorLayout, Tile};
 
 use crate::code::Code;
 use crate::collisions::Collisions;
@@ -206,14 +206,14 @@ impl<'a> Machine<'a> {
         self.options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
+    /// The launch as the options or the function have it.
+    pub(crate) fn launch(&self) -> Launch {
+        Launch { dyn_ub: self.options.dyn_ub.or(self.function.launch.dyn_ub) }
+    }
+
     /// Bytes of UB that tiles may take.
     pub(crate) fn ub_limit(&self) -> Option<u64> {
-        let ub = self.target.profile().ub?;
-        let asked = self.options.dyn_ub.or(self.function.launch.dyn_ub);
-        Some(match (ub.max_dynamic, asked) {
-            (Some(most), Some(asked)) => asked.min(most),
-            _ => ub.default_limit,
-        })
+        self.launch().ub_limit(self.target)
     }
 
     /// Binds the parameters; false, with findings, if the arguments do not fit.

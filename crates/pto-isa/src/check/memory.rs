@@ -126,16 +126,8 @@ const fn working_set(instruction: &Instruction) -> Option<u64> {
     placed.checked_add(floating)
 }
 
-/// Bytes of UB that tiles may take in this launch.
-pub(super) const fn ub_limit(target: Target, dyn_ub: Option<u64>) -> Option<u64> {
-    match target.profile().ub {
-        Some(ub) => Some(ub.limit(dyn_ub)),
-        None => None,
-    }
-}
-
 const fn beyond_budget(case: &Case<'_>) -> bool {
-    match (ub_limit(case.target, case.launch.dyn_ub), working_set(case.instruction)) {
+    match (case.launch.ub_limit(case.target), working_set(case.instruction)) {
         (Some(limit), Some(bytes)) => bytes > limit,
         // A working set that overflows is beyond every budget.
         (Some(_), None) => true,
@@ -144,7 +136,7 @@ const fn beyond_budget(case: &Case<'_>) -> bool {
 }
 
 fn budget_found(case: &Case<'_>) -> (String, String) {
-    let limit = ub_limit(case.target, case.launch.dyn_ub).unwrap_or_default();
+    let limit = case.launch.ub_limit(case.target).unwrap_or_default();
     let why = match (case.target, case.launch.dyn_ub) {
         (Target::A5, Some(_)) => "the dynUBufSize of the launch",
         (Target::A5, None) => "the limit without dynUBufSize",

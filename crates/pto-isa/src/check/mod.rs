@@ -32,6 +32,26 @@ pub struct Launch {
     pub dyn_ub: Option<u64>,
 }
 
+impl Launch {
+    /// Bytes of UB that tiles may take in this launch; `None` on targets without a UB.
+    ///
+    /// ```
+    /// use pto_isa::{Launch, Target};
+    /// assert_eq!(Launch { dyn_ub: None }.ub_limit(Target::A5), Some(128 * 1024));
+    /// assert_eq!(Launch { dyn_ub: Some(200 * 1024) }.ub_limit(Target::A5), Some(200 * 1024));
+    /// assert_eq!(Launch { dyn_ub: None }.ub_limit(Target::Host), None);
+    /// ```
+    pub const fn ub_limit(self, target: Target) -> Option<u64> {
+        match target.profile().ub {
+            Some(ub) => match (ub.max_dynamic, self.dyn_ub) {
+                (Some(most), Some(asked)) => Some(if asked < most { asked } else { most }),
+                _ => Some(ub.default_limit),
+            },
+            None => None,
+        }
+    }
+}
+
 /// One broken rule: which, at which operand, what was expected and what was found.
 ///
 /// ```
