@@ -5,6 +5,7 @@ use pto_isa::{Atomic, Coalesce, Conflict, Instruction, OutOfBounds, Target, Tens
 
 use crate::collisions;
 use crate::machine::Machine;
+use crate::slots::Slots;
 use crate::state::{TileState, View, known};
 use crate::timing::{self, Cost};
 
@@ -14,7 +15,7 @@ impl Machine<'_> {
         instruction: &Instruction,
         payload: &TileState,
         view: &View,
-        slots: &[u64],
+        slots: &Slots,
         done: pto_exec::Lanes,
         gather: bool,
     ) -> Cost {
@@ -40,8 +41,8 @@ impl Machine<'_> {
             dmas: if nz { shape[0] } else { 1 },
             bursts: if nz { shape[1] } else { 1 },
             slots: instruction.capacity(self.target).unwrap_or(0),
-            coalesced: if element_mode { collisions::bursts(slots, size, timing.coalesced_bytes) } else { 0 },
-            multiplicity: if atomic == Atomic::None { 1 } else { collisions::multiplicity(slots) },
+            coalesced: if element_mode { collisions::bursts(&slots.starts, size, timing.coalesced_bytes) } else { 0 },
+            multiplicity: if atomic == Atomic::None { 1 } else { collisions::multiplicity(slots.lanes()) },
         };
         match self.target {
             Target::A5 if rows * cols == 1 && element_mode => timing::a2a3_elem(timing, &work, gather),

@@ -1,6 +1,6 @@
 //! What instructions do to memory.
 
-use pto_exec::{Fault, Memory, Plan, reference};
+use pto_exec::{Fault, Memory, Plan};
 use pto_ir::{Diagnostic, ValueId};
 use pto_isa::{Instruction, Severity, TensorLayout, rules as isa};
 
@@ -9,6 +9,7 @@ use crate::machine::Machine;
 use crate::pipeline::Outcome;
 use crate::report::Operation;
 use crate::rules;
+use crate::slots::Slots;
 use crate::state::{TileState, View, known};
 use crate::timing::Cost;
 use crate::transfer;
@@ -50,7 +51,7 @@ impl Machine<'_> {
                 let (rows, cols) = extents(src);
                 let bytes = rows * cols * src.tile.element.size();
                 let cost = self.timing.map_or(0, |timing| timing.vector(bytes));
-                Ok(Outcome { slots: vec![], cost: Cost { scalar: 0, mover: cost } })
+                Ok(Outcome { slots: Slots::default(), cost: Cost { scalar: 0, mover: cost } })
             }
             Work::Collective(_) => Err((isa::POLICY_NAME, "a collective has no single effect".into())),
             Work::Tile { instruction, dst, src, idx } => self.tile_scatter(instruction, dst, src, idx.as_ref(), step),
@@ -86,7 +87,7 @@ impl Machine<'_> {
             _ => rows,
         };
         let mover = self.timing.map_or(0, |timing| timing.dma(bursts, rows * cols * size));
-        Outcome { slots: vec![], cost: Cost { scalar: 0, mover } }
+        Outcome { slots: Slots::default(), cost: Cost { scalar: 0, mover } }
     }
 
     /// The plan of a step, made anew only when its operands changed shape.
@@ -139,7 +140,7 @@ impl Machine<'_> {
         let cleared = if instruction.clears_destination(self.target) { end - start } else { 0 };
         if let (Some(idx), true) = (idx, self.options.sanitize) {
             let slots = tile_slots(instruction, idx, &lanes);
-            let met = self.collisions.count(&slots, dst.tile.elements().unwrap_or(0));
+            let met = self.collisions.count(slots.iter().copied(), dst.tile.elements().unwrap_or(0));
             self.lanes.collisions += met.collisions;
             if let Some(slot) = met.first {
                 let message = format!(
@@ -151,7 +152,7 @@ impl Machine<'_> {
             }
         }
         let mover = self.timing.map_or(0, |timing| timing.vector_scatter(done.written, cleared));
-        Ok(Outcome { slots: vec![], cost: Cost { scalar: 0, mover } })
+        Ok(Outcome { slots: Slots::default(), cost: Cost { scalar: 0, mover } })
     }
 
     pub(crate) fn count(&mut self, done: pto_exec::Lanes) {
@@ -196,7 +197,11 @@ impl Machine<'_> {
         let done = ran.map_err(refusal)?;
         self.plans[step as usize] = Some(plan);
         self.count(done);
-        let slots = self.slots(instruction, view, &lanes)?;
+        let slots = if self.options.sanitize || self.is_device() {
+            Slots::of(instruction, self.target, view, idx, &lanes)?
+        } else {
+            Slots::default()
+        };
         self.picture(instruction, view, idx, &lanes, step);
         if self.options.sanitize {
             self.negative_lanes(idx, &lanes, step);
@@ -211,15 +216,6 @@ impl Machine<'_> {
         }
         let cost = self.cost(instruction, payload, view, &slots, done, gather);
         Ok(Outcome { slots, cost })
-    }
-
-    /// Elements of the table's buffer that the lanes touch.
-    pub(crate) fn slots(&self, instruction: &Instruction, view: &View, lanes: &[u8]) -> Result<Vec<u64>, Refusal> {
-        if !self.options.sanitize && self.timing.is_none() {
-            return Ok(Vec::new());
-        }
-        let slots = reference::slots(instruction, self.target, lanes).map_err(refusal)?;
-        Ok(slots.into_iter().flatten().map(|slot| slot + view.offset).collect())
     }
 }
 

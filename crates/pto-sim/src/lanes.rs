@@ -7,6 +7,7 @@ use pto_isa::{Atomic, Coalesce, Conflict, ElementClass, ElementType, Instruction
 use crate::effects::refusal;
 use crate::machine::{Machine, decode};
 use crate::report::{Nondeterministic, Operation};
+use crate::slots::Slots;
 use crate::state::{TileState, Value, View, known};
 use crate::work::Refusal;
 
@@ -60,9 +61,9 @@ impl Machine<'_> {
         self.say(Diagnostic::new(isa::BOUNDS_NEGATIVE_LANE, place, message));
     }
 
-    pub(crate) fn collisions(&mut self, instruction: &Instruction, view: &View, slots: &[u64], step: u32) {
+    pub(crate) fn collisions(&mut self, instruction: &Instruction, view: &View, slots: &Slots, step: u32) {
         let elements = self.buffers[view.buffer].bytes.len() as u64 / view.tensor.element.size();
-        let met = self.collisions.count(slots, elements);
+        let met = self.collisions.count(slots.lanes(), elements);
         self.lanes.collisions += met.collisions;
         let (Some(slot), Target::A5) = (met.first, self.target) else { return };
         let policy = instruction.policy().copied().unwrap_or_default();

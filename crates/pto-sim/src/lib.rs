@@ -22,6 +22,7 @@ mod pipeline;
 mod report;
 pub mod rules;
 mod scalars;
+mod slots;
 mod state;
 pub mod timing;
 mod touches;

@@ -7,13 +7,14 @@ use crate::device::Span;
 use crate::machine::Machine;
 use crate::report::Residence;
 use crate::rules;
+use crate::slots::Slots;
 use crate::timing::Cost;
 use crate::work::{Issued, Work};
 
 /// What executing an instruction has shown: its lanes' slots and what it costs.
 pub(crate) struct Outcome {
     /// Elements of the table's buffer that were touched.
-    pub(crate) slots: Vec<u64>,
+    pub(crate) slots: Slots,
     pub(crate) cost: Cost,
 }
 
