@@ -130,7 +130,7 @@ fn absurd_extents_are_refused_without_being_allocated() {
 fn an_illegal_case_is_refused_for_its_reason_and_a_reject_case_passes_by_it() {
     let reject = |text: String| text.replace(r#""expect":"ok""#, r#""expect":"reject""#);
     let wide = |text: String| text.replace(r#""dtype":"f32""#, r#""dtype":"f64""#);
-    let (code, output) = run(&case(|text| wide(text)));
+    let (code, output) = run(&case(wide));
     assert!(
         code == Some(1) && output.contains("type.element") && output.contains("expected an element type of {"),
         "{output}"
