@@ -3,7 +3,7 @@
 use pto_exec::simt;
 use pto_isa::{Atomic, Coalesce, Conflict, Instruction, OutOfBounds, Target, TensorLayout};
 
-use crate::collisions;
+use crate::collisions::Met;
 use crate::machine::Machine;
 use crate::slots::Slots;
 use crate::state::{TileState, View, known};
@@ -11,12 +11,12 @@ use crate::timing::{self, Cost};
 
 impl Machine<'_> {
     pub(crate) fn cost(
-        &self,
+        &mut self,
         instruction: &Instruction,
         payload: &TileState,
         view: &View,
         slots: &Slots,
-        done: pto_exec::Lanes,
+        (done, met): (pto_exec::Lanes, Met),
         gather: bool,
     ) -> Cost {
         let Some(timing) = self.timing else { return Cost { scalar: 0, mover: 0 } };
@@ -29,6 +29,12 @@ impl Machine<'_> {
         let atomic = if gather { Atomic::None } else { policy.atomic_or_default() };
         let last = !gather && atomic == Atomic::None && policy.conflict_or_default() == Conflict::Last;
         let element_mode = mode == Coalesce::Elem;
+        let elements = self.buffers[view.buffer].bytes.len() as u64 / size;
+        let coalesced = if element_mode && self.target == Target::A5 {
+            self.collisions.bursts(&slots.starts, size, timing.coalesced_bytes, elements)
+        } else {
+            0
+        };
         let work = timing::Work {
             mode,
             oob: policy.oob.unwrap_or(OutOfBounds::Undefined),
@@ -41,8 +47,8 @@ impl Machine<'_> {
             dmas: if nz { shape[0] } else { 1 },
             bursts: if nz { shape[1] } else { 1 },
             slots: instruction.capacity(self.target).unwrap_or(0),
-            coalesced: if element_mode { collisions::bursts(&slots.starts, size, timing.coalesced_bytes) } else { 0 },
-            multiplicity: if atomic == Atomic::None { 1 } else { collisions::multiplicity(slots.lanes()) },
+            coalesced,
+            multiplicity: met.multiplicity.max(1),
         };
         match self.target {
             Target::A5 if rows * cols == 1 && element_mode => timing::a2a3_elem(timing, &work, gather),

@@ -4,6 +4,7 @@ use pto_exec::{Fault, Memory, Plan};
 use pto_ir::{Diagnostic, ValueId};
 use pto_isa::{Instruction, Severity, TensorLayout, rules as isa};
 
+use crate::collisions::Met;
 use crate::lanes::{lane_values, tile_slots};
 use crate::machine::Machine;
 use crate::pipeline::Outcome;
@@ -202,11 +203,17 @@ impl Machine<'_> {
         } else {
             Slots::default()
         };
+        let elements = self.buffers[view.buffer].bytes.len() as u64 / size;
+        let met = if self.options.sanitize && !gather {
+            self.collisions.count(slots.lanes(), elements)
+        } else {
+            Met::default()
+        };
         self.picture(instruction, view, idx, &lanes, step);
         if self.options.sanitize {
             self.negative_lanes(idx, &lanes, step);
             if !gather {
-                self.collisions(instruction, view, &slots, step);
+                self.collisions(instruction, view, met, step);
             }
         }
         if let Some(before) = before
@@ -214,7 +221,7 @@ impl Machine<'_> {
         {
             self.explore(instruction, payload, view, &lanes, &before)?;
         }
-        let cost = self.cost(instruction, payload, view, &slots, done, gather);
+        let cost = self.cost(instruction, payload, view, &slots, (done, met), gather);
         Ok(Outcome { slots, cost })
     }
 }

@@ -4,10 +4,10 @@ use pto_exec::reference;
 use pto_ir::Diagnostic;
 use pto_isa::{Atomic, Coalesce, Conflict, ElementClass, ElementType, Instruction, OutOfBounds, Target, rules as isa};
 
+use crate::collisions::Met;
 use crate::effects::refusal;
 use crate::machine::{Machine, decode};
 use crate::report::{Nondeterministic, Operation};
-use crate::slots::Slots;
 use crate::state::{TileState, Value, View, known};
 use crate::work::Refusal;
 
@@ -43,10 +43,12 @@ impl Machine<'_> {
         }
         let tile = &idx.tile;
         let (rows, cols, size) = (known(tile.valid_rows), known(tile.valid_cols), tile.element.size());
-        let negative = |row: u64, col: u64| {
-            let top = (tile.offset(row, col) * size + size - 1) as usize;
-            lanes[top] & 0x80 != 0
-        };
+        let sign = |lane: &[u8]| lane[size as usize - 1] & 0x80 != 0;
+        // One look over the whole tile, padding included, usually settles it.
+        if !lanes.chunks_exact(size as usize).any(sign) {
+            return;
+        }
+        let negative = |row: u64, col: u64| sign(&lanes[(tile.offset(row, col) * size) as usize..][..size as usize]);
         let mut found =
             (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))).filter(|(r, c)| negative(*r, *c));
         let Some((row, col)) = found.next() else { return };
@@ -61,9 +63,7 @@ impl Machine<'_> {
         self.say(Diagnostic::new(isa::BOUNDS_NEGATIVE_LANE, place, message));
     }
 
-    pub(crate) fn collisions(&mut self, instruction: &Instruction, view: &View, slots: &Slots, step: u32) {
-        let elements = self.buffers[view.buffer].bytes.len() as u64 / view.tensor.element.size();
-        let met = self.collisions.count(slots.lanes(), elements);
+    pub(crate) fn collisions(&mut self, instruction: &Instruction, view: &View, met: Met, step: u32) {
         self.lanes.collisions += met.collisions;
         let (Some(slot), Target::A5) = (met.first, self.target) else { return };
         let policy = instruction.policy().copied().unwrap_or_default();
