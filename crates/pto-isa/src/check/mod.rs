@@ -1,8 +1,8 @@
 //! The legality checker: every rule of the specification, held against one instruction.
 //!
-//! What is checked, by file: element types ([`types`]), extents ([`shape`]), storage orders and alignment
-//! ([`layout`]), policies ([`policy`]), memory: budget, placement, overlap, table bounds ([`memory`]), collectives
-//! ([`comm`]). What is not: index *values* (the executors fault on those), order of accesses, other instructions.
+//! What is checked, by file: element types (`types`), extents (`shape`), storage orders and alignment
+//! (`layout`), policies (`policy`), memory: budget, placement, overlap, table bounds (`memory`), collectives
+//! (`comm`). What is not: index *values* (the executors fault on those), order of accesses, other instructions.
 //!
 //! Promise: an instruction whose extents are all known and that [`check`] finds no error in never leaves a buffer,
 //! whatever the index values, and never panics in an executor.
