@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done and clean, 1 the input was judged and found wrong, 2 the call itself was wrong.
 
+mod bench;
 mod conform;
 mod explain;
 mod output;
@@ -20,6 +21,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Bench(bench::Arguments),
     Conform(conform::Arguments),
     Explain(explain::Arguments),
 }
@@ -39,6 +41,10 @@ pub(crate) enum CallError {
     Corpus(#[from] pto_conform::CorpusError),
     #[error("no rule is called {name:?}{}", suggestion.as_ref().map_or(String::new(), |s| format!("; did you mean {s:?}?")))]
     NoSuchRule { name: String, suggestion: Option<String> },
+    #[error("no workload is called {name:?}; there are {}", known.join(", "))]
+    NoSuchWorkload { name: String, known: Vec<&'static str> },
+    #[error(transparent)]
+    Bench(#[from] pto_bench::Error),
     #[error("cannot start {0} threads: {1}")]
     Threads(usize, rayon::ThreadPoolBuildError),
     #[error("cannot write to standard output: {0}")]
@@ -48,6 +54,7 @@ pub(crate) enum CallError {
 fn main() -> ExitCode {
     // A reader that stops early (`pto explain | head`) ends the program quietly, as it does for other tools.
     let result = match Cli::parse().command {
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Conform(arguments) => conform::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
     };

@@ -68,6 +68,9 @@ pub enum CommError {
         /// Number of buffers.
         slots: usize,
     },
+    /// This rank has an epoch of the window open already.
+    #[error("this rank has this window locked already")]
+    Busy,
     /// Two regions of a transfer do not have the same rows, columns and element size.
     #[error("a transfer between regions of different extents: {from} and {to}")]
     Extents {

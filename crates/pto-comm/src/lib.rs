@@ -14,6 +14,8 @@ mod error;
 mod group;
 pub mod in_process;
 mod movement;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 mod region;
 mod sharded;
 mod transport;

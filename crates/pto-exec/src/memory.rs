@@ -1,6 +1,6 @@
 //! The bytes of an instruction's operands, and what executing it did to them.
 
-use pto_isa::{Instruction, Role, Tile};
+use pto_isa::{Instruction, OutOfBounds, Role, Tile};
 
 use crate::Fault;
 
@@ -58,6 +58,25 @@ pub struct Lanes {
     pub wrapped: u64,
     /// Lanes that `zero` filled.
     pub zeroed: u64,
+}
+
+impl Lanes {
+    /// What a policy did to `total` lanes of which `outside` were out of range.
+    #[inline]
+    pub(crate) fn of(oob: OutOfBounds, total: u64, outside: u64) -> Self {
+        let mut lanes = Self { written: total, ..Self::default() };
+        match oob {
+            OutOfBounds::Undefined => {}
+            OutOfBounds::Skip => {
+                lanes.skipped = outside;
+                lanes.written -= outside;
+            }
+            OutOfBounds::Clamp => lanes.clamped = outside,
+            OutOfBounds::Wrap => lanes.wrapped = outside,
+            OutOfBounds::Zero => lanes.zeroed = outside,
+        }
+        lanes
+    }
 }
 
 impl core::ops::AddAssign for Lanes {

@@ -3,9 +3,13 @@
 
 mod common;
 
+use std::num::NonZeroUsize;
+use std::sync::OnceLock;
+
 use common::{Program, draw};
 use proptest::prelude::*;
 use proptest::sample::select;
+use pto_exec::host::{Backend, Engine, Method};
 use pto_exec::{Fault, Lanes, Memory, Plan, Schedule, reference};
 use pto_isa::{
     Atomic, Coalesce, Conflict, ElementClass, ElementType, Instruction, Launch, MaskPattern, OutOfBounds, Severity,
@@ -24,12 +28,33 @@ fn memory<'a>(instruction: &Instruction, written: &'a mut [u8], inputs: &'a [Vec
     }
 }
 
+/// Every instruction set of the machine, on one thread in source order, and on several in each other way.
+fn engines() -> &'static [Engine] {
+    static ENGINES: OnceLock<Vec<Engine>> = OnceLock::new();
+    ENGINES.get_or_init(|| {
+        let ways = [(1, Method::Direct), (1, Method::Partitioned), (2, Method::Owned), (2, Method::Partitioned)];
+        let more = [(3, Method::Owned), (3, Method::Partitioned), (8, Method::Owned), (8, Method::Partitioned)];
+        let engine = |backend, (threads, method)| {
+            let threads = NonZeroUsize::new(threads).expect("not zero");
+            Engine::new().with_backend(backend).with_threads(threads).with_method(method)
+        };
+        Backend::available()
+            .flat_map(|backend| ways.into_iter().chain(more).map(move |way| engine(backend, way)))
+            .collect()
+    })
+}
+
 /// Runs the production executor between guard bytes, at an odd address.
 fn produce(program: &Program, schedule: Schedule) -> (Result<Lanes, Fault>, Vec<u8>) {
+    produce_on(Engine::shared(), program, schedule)
+}
+
+fn produce_on(engine: &Engine, program: &Program, schedule: Schedule) -> (Result<Lanes, Fault>, Vec<u8>) {
     let mut guarded = [&GUARD[..], &[0xc3], &program.written, &GUARD].concat();
     let range = GUARD.len() + 1..guarded.len() - GUARD.len();
     let memory = memory(&program.instruction, &mut guarded[range.clone()], &program.inputs);
-    let outcome = Plan::new(&program.instruction, program.target, LAUNCH).and_then(|plan| plan.run(memory, schedule));
+    let outcome =
+        Plan::new(&program.instruction, program.target, LAUNCH).and_then(|plan| plan.run_on(engine, memory, schedule));
     assert!(guarded[..range.start].iter().chain(&guarded[range.end..]).all(|b| *b == 0xc3), "a guard was touched");
     (outcome, guarded[range].to_vec())
 }
@@ -42,11 +67,19 @@ fn agree(program: &Program, schedule: Schedule) -> Result<(), TestCaseError> {
     let mut expected = written.clone();
     let reference =
         reference::execute(instruction, *target, LAUNCH, memory(instruction, &mut expected, inputs), schedule);
-    let (production, actual) = produce(program, schedule);
-    prop_assert_eq!(&production, &reference);
-    if reference.is_err() {
-        prop_assert_eq!(&actual, written, "a fault left a trace");
+    for engine in engines() {
+        let (production, actual) = produce_on(engine, program, schedule);
+        prop_assert_eq!(&production, &reference, "{:?}", engine);
+        if reference.is_err() {
+            prop_assert_eq!(&actual, written, "a fault left a trace");
+        }
+        same(instruction, &actual, &expected)?;
     }
+    Ok(())
+}
+
+/// The same bytes; a NaN that came out of arithmetic may have any payload.
+fn same(instruction: &Instruction, actual: &[u8], expected: &[u8]) -> Result<(), TestCaseError> {
     let element = instruction.payload().element;
     let atomic = instruction.policy().is_some_and(|p| p.atomic_or_default() != Atomic::None);
     if atomic && element.class() == ElementClass::Float {
@@ -70,6 +103,11 @@ fn is_nan(element: ElementType, bytes: &[u8]) -> bool {
         ElementType::F32 => f32::from_bits(bits as u32).is_nan(),
         _ => f64::from_bits(bits).is_nan(),
     }
+}
+
+/// Cases to try: fewer where `PROPTEST_CASES` says so, as it does under a sanitizer.
+fn cases(most: u32) -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(most)
 }
 
 fn any_of<T: Copy + core::fmt::Debug + 'static>(values: &'static [T]) -> impl Strategy<Value = T> {
@@ -117,7 +155,7 @@ fn mask_program() -> impl Strategy<Value = Program> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(5_000), ..ProptestConfig::default() })]
 
     #[test]
     fn memory_instructions_agree(program in memory_program()) {
@@ -136,7 +174,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(1_000), ..ProptestConfig::default() })]
 
     #[test]
     fn seeded_schedules_agree(program in memory_program(), seed in any::<u64>()) {

@@ -3,13 +3,21 @@
 //! A program comes from text (`pto-text`) or from Rust, is checked for a target, lowered, and
 //! executed (`pto-sim`). It knows where each of its parts stands ([`Place`]) but not what the source looks like.
 
+mod build;
+pub mod check;
 mod diagnostic;
+pub mod facts;
+pub mod fold;
 mod footprint;
+mod liveness;
 mod module;
 mod op;
 mod place;
 mod types;
+mod uses;
 
+pub use build::FunctionBuilder;
+pub use check::check;
 pub use diagnostic::Diagnostic;
 pub use footprint::{Executed, Footprint, Lanes, Phase, Touch, footprint};
 pub use module::{Dispatch, Function, LaunchAttributes, Module, Region, Value, ValueId};
@@ -18,3 +26,6 @@ pub use op::{
 };
 pub use place::Place;
 pub use types::{Type, TypeId, Types, ViewKind, ViewType};
+
+/// How deep loops and conditionals may nest: what is deeper is refused, so that no program exhausts the stack.
+pub const NESTING: usize = 256;

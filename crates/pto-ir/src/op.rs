@@ -22,6 +22,28 @@ pub enum Operand {
     Number(i64),
 }
 
+impl From<ValueId> for Operand {
+    fn from(value: ValueId) -> Self {
+        Self::Value(value)
+    }
+}
+
+impl From<i64> for Operand {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl Operand {
+    /// The value, if it is one.
+    pub fn value(self) -> Option<ValueId> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Number(_) => None,
+        }
+    }
+}
+
 /// A constant of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Constant {

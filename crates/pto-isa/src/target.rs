@@ -91,6 +91,36 @@ pub struct UbBudget {
     pub max_dynamic: Option<u64>,
 }
 
+impl UbBudget {
+    /// Bytes that tiles may take in a launch that asks for this `dynUBufSize`, or for none.
+    ///
+    /// ```
+    /// let ub = pto_isa::Target::A5.profile().ub.unwrap();
+    /// assert_eq!(ub.limit(None), 128 * 1024);
+    /// assert_eq!(ub.limit(Some(1 << 20)), ub.end());
+    /// ```
+    pub const fn limit(&self, dyn_ub: Option<u64>) -> u64 {
+        match (self.max_dynamic, dyn_ub) {
+            (Some(most), Some(asked)) => {
+                if asked < most {
+                    asked
+                } else {
+                    most
+                }
+            }
+            _ => self.default_limit,
+        }
+    }
+
+    /// The first byte that tiles can never use, whatever the launch asks for.
+    pub const fn end(&self) -> u64 {
+        match self.max_dynamic {
+            Some(most) => most,
+            None => self.size,
+        }
+    }
+}
+
 /// What a target offers.
 #[derive(Debug)]
 pub struct Profile {

@@ -42,7 +42,7 @@ pub struct Tensor {
 impl Tensor {
     /// A static ND tensor whose rows follow each other without gaps.
     ///
-    /// Strides that overflow are left unknown, which the overflow rule then reports.
+    /// Strides that overflow become the largest number, which the overflow rule then reports.
     pub const fn packed(element: ElementType, shape: [u64; 5]) -> Self {
         let mut strides = [Extent::Static(1); 5];
         let mut step = Some(1u64);
@@ -51,7 +51,7 @@ impl Tensor {
             i -= 1;
             strides[i] = match step {
                 Some(value) => Extent::Static(value),
-                None => Extent::Dynamic(None),
+                None => Extent::Static(u64::MAX),
             };
             step = match step {
                 Some(value) => value.checked_mul(shape[i]),

@@ -5,7 +5,7 @@
 
 use pto_ir::{Pipe, ValueId};
 use pto_isa::check::Verdict;
-use pto_isa::{Collective, Direction, Launch, Severity, judge_collective, rules as isa};
+use pto_isa::{Collective, Direction, Severity, judge_collective, rules as isa};
 
 use crate::device::Span;
 use crate::hazard::Kind;
@@ -61,8 +61,9 @@ impl Machine<'_> {
             group: work.ranks.iter().map(|view| Some(view.tensor)).collect(),
             staging: work.staging.iter().map(|state| state.tile).collect(),
         };
-        let launch = Launch { dyn_ub: self.options.dyn_ub.or(self.function.launch.dyn_ub) };
-        if let Verdict::Refused(findings) | Verdict::Faults(findings) = judge_collective(&call, self.target, launch) {
+        if let Verdict::Refused(findings) | Verdict::Faults(findings) =
+            judge_collective(&call, self.target, self.launch())
+        {
             let worst = findings.iter().find(|f| f.rule.severity == Severity::Error);
             let rule = worst.map_or(isa::SHAPE_OVERFLOW, |f| f.rule);
             let message = findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");

@@ -1,6 +1,6 @@
 //! Which lanes of one instruction meet in a slot.
 
-/// Counts lanes that meet a slot which an earlier lane has hit; reused between instructions.
+/// Finds lanes that meet, with a bit per slot that is clean again after each question.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Collisions {
     seen: Vec<u64>,
@@ -13,49 +13,53 @@ pub(crate) struct Met {
     pub(crate) collisions: u64,
     /// The first slot that two lanes hit.
     pub(crate) first: Option<u64>,
+    /// The most lanes that hit one slot.
+    pub(crate) multiplicity: u64,
 }
 
 impl Collisions {
-    /// Looks at the slots of one instruction, all below `capacity`.
-    pub(crate) fn count(&mut self, slots: &[u64], capacity: u64) -> Met {
-        let words = capacity.div_ceil(64) as usize;
+    fn reserve(&mut self, slots: u64) {
+        let words = slots.div_ceil(64) as usize;
         if self.seen.len() < words {
             self.seen.resize(words, 0);
         }
-        let mut met = Met::default();
-        for &slot in slots {
-            let (word, bit) = ((slot / 64) as usize, 1 << (slot % 64));
-            if self.seen[word] & bit != 0 {
-                met.collisions += 1;
-                met.first.get_or_insert(slot);
-            }
-            self.seen[word] |= bit;
-        }
-        for &slot in slots {
-            self.seen[(slot / 64) as usize] = 0;
-        }
-        met
     }
-}
 
-/// The most lanes that hit one slot.
-pub(crate) fn multiplicity(slots: &[u64]) -> u64 {
-    let mut sorted = slots.to_vec();
-    sorted.sort_unstable();
-    sorted.chunk_by(|a, b| a == b).map(|group| group.len() as u64).max().unwrap_or(0)
-}
+    /// True if the slot was hit before; it is from now on.
+    fn hit(&mut self, slot: u64) -> bool {
+        let (word, bit) = ((slot / 64) as usize, 1 << (slot % 64));
+        let before = self.seen[word] & bit != 0;
+        self.seen[word] |= bit;
+        before
+    }
 
-/// Bursts that warps of 32 lanes need when neighbours in one block of `block` bytes are joined.
-pub(crate) fn bursts(slots: &[u64], size: u64, block: u64) -> u64 {
-    slots
-        .chunks(32)
-        .map(|warp| {
-            let mut blocks: Vec<u64> = warp.iter().map(|slot| slot * size / block.max(1)).collect();
-            blocks.sort_unstable();
-            blocks.dedup();
-            blocks.len() as u64
-        })
-        .sum()
+    fn clean(&mut self, slots: impl Iterator<Item = u64>) {
+        slots.for_each(|slot| self.seen[(slot / 64) as usize] = 0);
+    }
+
+    /// Looks at the slots of one instruction, all below `capacity`.
+    pub(crate) fn count(&mut self, slots: impl Iterator<Item = u64> + Clone, capacity: u64) -> Met {
+        self.reserve(capacity);
+        // Only lanes that met someone are counted further: usually a few.
+        let mut meeting: Vec<u64> = slots.clone().filter(|slot| self.hit(*slot)).collect();
+        self.clean(slots);
+        let (collisions, first) = (meeting.len() as u64, meeting.first().copied());
+        meeting.sort_unstable();
+        let longest = meeting.chunk_by(|a, b| a == b).map(|group| group.len() as u64).max().unwrap_or(0);
+        Met { collisions, first, multiplicity: longest + 1 }
+    }
+
+    /// Bursts that warps of 32 lanes need when neighbours in one block of `block` bytes are joined.
+    pub(crate) fn bursts(&mut self, slots: &[u64], size: u64, block: u64, capacity: u64) -> u64 {
+        let per_block = (block / size.max(1)).max(1);
+        self.reserve(capacity / per_block + 1);
+        let mut bursts = 0;
+        for warp in slots.chunks(32) {
+            bursts += warp.iter().filter(|slot| !self.hit(**slot / per_block)).count();
+            self.clean(warp.iter().map(|slot| slot / per_block));
+        }
+        bursts as u64
+    }
 }
 
 #[cfg(test)]
@@ -66,10 +70,11 @@ mod tests {
     fn lanes_meet_and_the_map_is_clean_again() {
         let mut collisions = Collisions::default();
         for _ in 0..2 {
-            assert_eq!(collisions.count(&[1, 70, 1, 70, 70], 100), Met { collisions: 3, first: Some(1) });
-            assert_eq!(collisions.count(&[1, 70], 100), Met::default());
+            let met = collisions.count([1, 70, 1, 70, 70].into_iter(), 100);
+            assert_eq!(met, Met { collisions: 3, first: Some(1), multiplicity: 3 });
+            let met = collisions.count([1, 70].into_iter(), 100);
+            assert_eq!(met, Met { collisions: 0, first: None, multiplicity: 1 });
+            assert_eq!(collisions.bursts(&[0, 1, 31, 32], 4, 128, 100), 2);
         }
-        assert_eq!(multiplicity(&[1, 70, 1, 70, 70]), 3);
-        assert_eq!(bursts(&[0, 1, 31, 32], 4, 128), 2);
     }
 }

@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pto_exec::{Plan, Schedule};
 use pto_ir::{Diagnostic, Function, Module, Place, Type, ValueId, ViewType};
-use pto_isa::{ElementType, Extent, Rule, Severity, Target, Tensor, TensorLayout, Tile};
+use pto_isa::{ElementType, Extent, Launch, Rule, Severity, Target, Tensor, TensorLayout, Tile};
 
 use crate::code::Code;
 use crate::collisions::Collisions;
 use crate::device::{Device, Span};
-use crate::effects::Issued;
 use crate::hazard::Shadow;
-use crate::report::{Lanes, Nondeterministic, Report, Status};
+use crate::report::{Lanes, Nondeterministic, Operation, Report, Residence, Status};
 use crate::rules;
 use crate::state::{Buffer, TileState, Value, View, known};
 use crate::timing::Timing;
 use crate::ub::Contents;
+use crate::work::Issued;
 
 /// What a parameter of the function is bound to.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +46,8 @@ pub struct Options<'a> {
     pub ranks: u64,
     /// Steps after which a run is ended.
     pub max_steps: u64,
+    /// Gathers and scatters kept for pictures.
+    pub max_operations: usize,
     /// Runs kept for the trace.
     pub max_spans: usize,
     /// Set from outside to end the run with a partial report.
@@ -64,6 +66,7 @@ impl Default for Options<'_> {
             rank: None,
             ranks: 1,
             max_steps: 500_000_000,
+            max_operations: 0,
             max_spans: 100_000,
             stop: None,
             progress: None,
@@ -110,6 +113,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) lanes: Lanes,
     pub(crate) instructions: u64,
     pub(crate) nondeterministic: Vec<Nondeterministic>,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) residences: BTreeMap<u32, Residence>,
     pub(crate) unflushed: Option<u32>,
     pub(crate) flushing: bool,
     pub(crate) stopped: bool,
@@ -151,6 +156,8 @@ impl<'a> Machine<'a> {
             lanes: Lanes::default(),
             instructions: 0,
             nondeterministic: Vec::new(),
+            operations: Vec::new(),
+            residences: BTreeMap::new(),
             unflushed: None,
             flushing: false,
             stopped: false,
@@ -199,14 +206,14 @@ impl<'a> Machine<'a> {
         self.options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
+    /// The launch as the options or the function have it.
+    pub(crate) fn launch(&self) -> Launch {
+        Launch { dyn_ub: self.options.dyn_ub.or(self.function.launch.dyn_ub) }
+    }
+
     /// Bytes of UB that tiles may take.
     pub(crate) fn ub_limit(&self) -> Option<u64> {
-        let ub = self.target.profile().ub?;
-        let asked = self.options.dyn_ub.or(self.function.launch.dyn_ub);
-        Some(match (ub.max_dynamic, asked) {
-            (Some(most), Some(asked)) => asked.min(most),
-            _ => ub.default_limit,
-        })
+        self.launch().ub_limit(self.target)
     }
 
     /// Binds the parameters; false, with findings, if the arguments do not fit.
@@ -333,6 +340,8 @@ impl<'a> Machine<'a> {
             ub_limit: self.ub_limit(),
             lanes: self.lanes,
             nondeterministic: std::mem::take(&mut self.nondeterministic),
+            operations: std::mem::take(&mut self.operations),
+            residences: std::mem::take(&mut self.residences).into_values().collect(),
             spans: std::mem::take(&mut self.spans),
             spans_dropped: self.spans_dropped,
             diagnostics: std::mem::take(&mut self.diagnostics),

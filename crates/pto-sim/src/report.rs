@@ -1,7 +1,7 @@
 //! What a run has to say.
 
-use pto_ir::{Diagnostic, Pipe};
-use pto_isa::{Severity, Target};
+use pto_ir::{Diagnostic, Pipe, Place};
+use pto_isa::{Coalesce, Severity, Target};
 
 use crate::device::Span;
 
@@ -42,6 +42,40 @@ pub struct Nondeterministic {
     pub candidates: Vec<f64>,
 }
 
+/// One gather or scatter, as a picture of it needs it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation {
+    /// `mgather`, `mscatter` or `tscatter`.
+    pub name: &'static str,
+    /// Where it stands.
+    pub place: Place,
+    /// Row or element mode; `None` for tile instructions.
+    pub mode: Option<Coalesce>,
+    /// Name of the table or destination, and its rows and columns.
+    pub table: (String, u64, u64),
+    /// Rows and columns of the payload's valid region.
+    pub payload: (u64, u64),
+    /// The index lanes as numbers, row-major: one per row or per element.
+    pub indices: Vec<i64>,
+    /// The logical slot that each lane went to or came from; `None` if it was dropped or zeroed.
+    pub slots: Vec<Option<u64>>,
+}
+
+/// A tile's stay in UB: its bytes, and from the first to the last cycle in which it was touched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Residence {
+    /// The tile's name.
+    pub tile: String,
+    /// First byte.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+    /// First cycle.
+    pub from: u64,
+    /// One past the last cycle.
+    pub to: u64,
+}
+
 /// The report of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -71,6 +105,10 @@ pub struct Report {
     pub spans: Vec<Span>,
     /// Runs that `spans` has no room for.
     pub spans_dropped: u64,
+    /// The first gathers and scatters, for pictures.
+    pub operations: Vec<Operation>,
+    /// Which tiles stayed where in UB, and when.
+    pub residences: Vec<Residence>,
     /// The arrays bound to parameters, as the run left them.
     pub buffers: Vec<(String, Vec<u8>)>,
 }

@@ -108,11 +108,7 @@ impl<A: Arch> VectorCore<A> {
     /// assert_eq!(VectorCore::<Host>::new().ub_limit(), None);
     /// ```
     pub fn ub_limit(&self) -> Option<u64> {
-        let ub = A::TARGET.profile().ub?;
-        Some(match (A::LAUNCH.dyn_ub, ub.max_dynamic) {
-            (Some(asked), Some(most)) => asked.min(most),
-            _ => ub.default_limit,
-        })
+        A::LAUNCH.ub_limit(A::TARGET)
     }
 
     /// The bytes of the unified buffer.

@@ -1,5 +1,6 @@
 //! Windows between threads: each rank's memory behind its own lock, taken in rank order.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -45,12 +46,27 @@ pub(super) struct ProcessWindow<'a> {
     rank: usize,
     memories: Vec<Arc<Memory>>,
     sizes: Vec<u64>,
+    /// This rank has locked the window: waiting for itself would end in a timeout.
+    open: Cell<bool>,
+}
+
+/// Marks the window as locked by this rank until dropped.
+struct Open<'a>(&'a Cell<bool>);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
 }
 
 impl<'a> ProcessWindow<'a> {
     pub(super) fn new(meeting: &'a Meeting, rank: usize, memories: Vec<Arc<Memory>>) -> Self {
         let sizes = memories.iter().map(|m| m.size).collect();
-        Self { meeting, rank, memories, sizes }
+        Self { meeting, rank, memories, sizes, open: Cell::new(false) }
+    }
+
+    fn enter(&self) -> Result<Open<'_>, CommError> {
+        if self.open.replace(true) { Err(CommError::Busy) } else { Ok(Open(&self.open)) }
     }
 }
 
@@ -65,16 +81,18 @@ impl Window for ProcessWindow<'_> {
 
     fn lock(&self, staging: &[u64]) -> Result<Box<dyn Epoch + '_>, CommError> {
         self.meeting.check()?;
+        let open = self.enter()?;
         let staging = staging.iter().map(|bytes| Stage { bytes: Vec::new(), size: *bytes }).collect();
         let mut guards = Vec::with_capacity(self.memories.len());
         // Always in rank order, so that two roots never wait for each other.
         for (rank, memory) in self.memories.iter().enumerate() {
             guards.push(memory.lock(rank, self.meeting)?);
         }
-        Ok(Box::new(ProcessEpoch { guards, staging, meeting: self.meeting }))
+        Ok(Box::new(ProcessEpoch { guards, staging, meeting: self.meeting, _open: open }))
     }
 
     fn local(&self, access: &mut dyn FnMut(&mut [u8])) -> Result<(), CommError> {
+        let _open = self.enter()?;
         let memory = &self.memories[self.rank];
         access(&mut memory.lock(self.rank, self.meeting)?);
         Ok(())
@@ -85,6 +103,7 @@ struct ProcessEpoch<'a> {
     guards: Vec<MutexGuard<'a, Vec<u8>>>,
     staging: Vec<Stage>,
     meeting: &'a Meeting,
+    _open: Open<'a>,
 }
 
 /// A staging buffer that is allocated when it is first used: transfers between plain memories use none.

@@ -41,40 +41,31 @@ impl AddressMap {
         }
     }
 
-    /// Turns a block of in-range indices into element offsets.
-    pub(crate) fn apply(&self, block: &mut [u64]) {
+    /// The element offset of an index in range.
+    #[inline(always)]
+    pub(crate) fn offset(&self, index: u64) -> u64 {
         match *self {
-            Self::Linear => {}
-            Self::Rows { stride } => {
-                for index in block {
-                    *index *= stride;
-                }
-            }
+            Self::Linear => index,
+            Self::Rows { stride } => index * stride,
             Self::Strided { shape, strides, dims } => {
-                for index in block {
-                    let (mut position, mut offset) = (*index, 0);
-                    for (extent, stride) in shape[..dims].iter().zip(&strides[..dims]).rev() {
-                        offset += position % extent * stride;
-                        position /= extent;
-                    }
-                    *index = offset;
+                let (mut position, mut offset) = (index, 0);
+                for (extent, stride) in shape[..dims].iter().zip(&strides[..dims]).rev() {
+                    offset += position % extent * stride;
+                    position /= extent;
                 }
+                offset
             }
             Self::NzRows { block_stride, row_stride } => {
-                for index in block {
-                    *index = *index / FRACTAL_ROWS * block_stride + *index % FRACTAL_ROWS * row_stride;
-                }
+                index / FRACTAL_ROWS * block_stride + index % FRACTAL_ROWS * row_stride
             }
             Self::NzElements { cols, c0, block_cols, strides } => {
-                for index in block {
-                    let (row, col) = (*index / cols, *index % cols);
-                    let block_col = col / c0;
-                    *index = block_col / block_cols * strides[0]
-                        + block_col % block_cols * strides[1]
-                        + row / FRACTAL_ROWS * strides[2]
-                        + row % FRACTAL_ROWS * strides[3]
-                        + col % c0 * strides[4];
-                }
+                let (row, col) = (index / cols, index % cols);
+                let block_col = col / c0;
+                block_col / block_cols * strides[0]
+                    + block_col % block_cols * strides[1]
+                    + row / FRACTAL_ROWS * strides[2]
+                    + row % FRACTAL_ROWS * strides[3]
+                    + col % c0 * strides[4]
             }
         }
     }

@@ -5,10 +5,26 @@ use core::marker::PhantomData;
 
 use half::{bf16, f16};
 
+use super::simd::{Backend, Simd, Task, run_plain};
+
 /// An operation on elements of `N` bytes.
-pub(crate) trait Combine<const N: usize> {
+pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
+    /// Runs a task that combines element by element, with an instruction set where that matters.
+    #[inline(always)]
+    fn enter<T: Task>(_: Backend, task: T) -> T::Output {
+        run_plain(task)
+    }
+
     /// The new content of a slot that held `old`.
-    fn combine(old: [u8; N], new: [u8; N]) -> [u8; N];
+    fn combine<S: Simd>(simd: S, old: [u8; N], new: [u8; N]) -> [u8; N];
+
+    /// Combines a row with another of the same length, element by element.
+    #[inline(always)]
+    fn combine_row<S: Simd>(simd: S, row: &mut [[u8; N]], new: &[[u8; N]]) {
+        for (slot, value) in row.iter_mut().zip(new) {
+            *slot = Self::combine(simd, *slot, *value);
+        }
+    }
 }
 
 /// The slot takes the new value.
@@ -25,8 +41,13 @@ pub(crate) struct Min<T>(PhantomData<T>);
 
 impl<const N: usize> Combine<N> for Replace {
     #[inline(always)]
-    fn combine(_: [u8; N], new: [u8; N]) -> [u8; N] {
+    fn combine<S: Simd>(_: S, _: [u8; N], new: [u8; N]) -> [u8; N] {
         new
+    }
+
+    #[inline(always)]
+    fn combine_row<S: Simd>(_: S, row: &mut [[u8; N]], new: &[[u8; N]]) {
+        row.copy_from_slice(new);
     }
 }
 
@@ -34,19 +55,19 @@ macro_rules! integers {
     ($($type:ty),*) => {$(
         impl Combine<{ size_of::<$type>() }> for Add<$type> {
             #[inline(always)]
-            fn combine(old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
+            fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
                 <$type>::from_le_bytes(old).wrapping_add(<$type>::from_le_bytes(new)).to_le_bytes()
             }
         }
         impl Combine<{ size_of::<$type>() }> for Max<$type> {
             #[inline(always)]
-            fn combine(old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
+            fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
                 <$type>::from_le_bytes(old).max(<$type>::from_le_bytes(new)).to_le_bytes()
             }
         }
         impl Combine<{ size_of::<$type>() }> for Min<$type> {
             #[inline(always)]
-            fn combine(old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
+            fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
                 <$type>::from_le_bytes(old).min(<$type>::from_le_bytes(new)).to_le_bytes()
             }
         }
@@ -65,84 +86,64 @@ macro_rules! pick {
 }
 
 macro_rules! floats {
-    ($($type:ty, $add:expr);* $(;)?) => {$(
-        impl Combine<{ size_of::<$type>() }> for Add<$type> {
-            #[inline(always)]
-            fn combine(old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
-                let sum: fn($type, $type) -> $type = $add;
-                sum(<$type>::from_le_bytes(old), <$type>::from_le_bytes(new)).to_le_bytes()
-            }
-        }
+    ($($type:ty),*) => {$(
         impl Combine<{ size_of::<$type>() }> for Max<$type> {
             #[inline(always)]
-            fn combine(old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
+            fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
                 pick!($type, old, new, Ordering::Greater)
             }
         }
         impl Combine<{ size_of::<$type>() }> for Min<$type> {
             #[inline(always)]
-            fn combine(old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
+            fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
                 pick!($type, old, new, Ordering::Less)
             }
         }
     )*};
 }
 
-floats! {
-    f16, |a, b| f16::from_f32(a.to_f32() + b.to_f32());
-    bf16, |a, b| bf16::from_f32(a.to_f32() + b.to_f32());
-    f32, |a, b| a + b;
-    f64, |a, b| a + b;
+floats!(f16, bf16, f32, f64);
+
+impl Combine<4> for Add<f32> {
+    #[inline(always)]
+    fn combine<S: Simd>(_: S, old: [u8; 4], new: [u8; 4]) -> [u8; 4] {
+        (f32::from_le_bytes(old) + f32::from_le_bytes(new)).to_le_bytes()
+    }
 }
 
-/// Calls `$function::<N, C>($arguments)` for the element type and atomic operation.
-///
-/// Replacing depends on the width alone, and so does wrapping addition; 8-bit floats only ever move.
-macro_rules! dispatch {
-    ($element:expr, $atomic:expr, $function:ident($($argument:expr),* $(,)?)) => {{
-        use pto_isa::{Atomic, ElementType as E};
-        use $crate::kernel::combine::{Add, Max, Min, Replace};
-        macro_rules! call {
-            ($n:literal, $c:ty) => { $function::<$n, $c>($($argument),*) };
-        }
-        match ($atomic, $element) {
-            (Atomic::None, E::I8 | E::U8) | (_, E::F8E4M3 | E::F8E5M2 | E::HiF8) => call!(1, Replace),
-            (Atomic::None, E::I16 | E::U16 | E::F16 | E::BF16) => call!(2, Replace),
-            (Atomic::None, E::I32 | E::U32 | E::F32) => call!(4, Replace),
-            (Atomic::None, E::I64 | E::U64 | E::F64) => call!(8, Replace),
-            (Atomic::Add, E::I8 | E::U8) => call!(1, Add<u8>),
-            (Atomic::Add, E::I16 | E::U16) => call!(2, Add<u16>),
-            (Atomic::Add, E::I32 | E::U32) => call!(4, Add<u32>),
-            (Atomic::Add, E::I64 | E::U64) => call!(8, Add<u64>),
-            (Atomic::Add, E::F16) => call!(2, Add<half::f16>),
-            (Atomic::Add, E::BF16) => call!(2, Add<half::bf16>),
-            (Atomic::Add, E::F32) => call!(4, Add<f32>),
-            (Atomic::Add, E::F64) => call!(8, Add<f64>),
-            (Atomic::Max, E::I8) => call!(1, Max<i8>),
-            (Atomic::Max, E::U8) => call!(1, Max<u8>),
-            (Atomic::Max, E::I16) => call!(2, Max<i16>),
-            (Atomic::Max, E::U16) => call!(2, Max<u16>),
-            (Atomic::Max, E::I32) => call!(4, Max<i32>),
-            (Atomic::Max, E::U32) => call!(4, Max<u32>),
-            (Atomic::Max, E::I64) => call!(8, Max<i64>),
-            (Atomic::Max, E::U64) => call!(8, Max<u64>),
-            (Atomic::Max, E::F16) => call!(2, Max<half::f16>),
-            (Atomic::Max, E::BF16) => call!(2, Max<half::bf16>),
-            (Atomic::Max, E::F32) => call!(4, Max<f32>),
-            (Atomic::Max, E::F64) => call!(8, Max<f64>),
-            (Atomic::Min, E::I8) => call!(1, Min<i8>),
-            (Atomic::Min, E::U8) => call!(1, Min<u8>),
-            (Atomic::Min, E::I16) => call!(2, Min<i16>),
-            (Atomic::Min, E::U16) => call!(2, Min<u16>),
-            (Atomic::Min, E::I32) => call!(4, Min<i32>),
-            (Atomic::Min, E::U32) => call!(4, Min<u32>),
-            (Atomic::Min, E::I64) => call!(8, Min<i64>),
-            (Atomic::Min, E::U64) => call!(8, Min<u64>),
-            (Atomic::Min, E::F16) => call!(2, Min<half::f16>),
-            (Atomic::Min, E::BF16) => call!(2, Min<half::bf16>),
-            (Atomic::Min, E::F32) => call!(4, Min<f32>),
-            (Atomic::Min, E::F64) => call!(8, Min<f64>),
-        }
-    }};
+impl Combine<8> for Add<f64> {
+    #[inline(always)]
+    fn combine<S: Simd>(_: S, old: [u8; 8], new: [u8; 8]) -> [u8; 8] {
+        (f64::from_le_bytes(old) + f64::from_le_bytes(new)).to_le_bytes()
+    }
 }
-pub(crate) use dispatch;
+
+impl Combine<2> for Add<f16> {
+    #[inline(always)]
+    fn enter<T: Task>(backend: Backend, task: T) -> T::Output {
+        backend.run(task)
+    }
+
+    #[inline(always)]
+    fn combine<S: Simd>(simd: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
+        simd.add_f16(u16::from_le_bytes(old), u16::from_le_bytes(new)).to_le_bytes()
+    }
+
+    #[inline(always)]
+    fn combine_row<S: Simd>(simd: S, row: &mut [[u8; 2]], new: &[[u8; 2]]) {
+        simd.add_f16_row(row, new);
+    }
+}
+
+impl Combine<2> for Add<bf16> {
+    #[inline(always)]
+    fn combine<S: Simd>(_: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
+        // A bf16 is the upper half of an f32.
+        let widen = |half: [u8; 2]| f32::from_bits(u32::from(u16::from_le_bytes(half)) << 16);
+        let bits = (widen(old) + widen(new)).to_bits();
+        // To nearest, ties to even; a NaN must not round up to infinity or past it.
+        let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+        let is_nan = bits & 0x7fff_ffff > 0x7f80_0000;
+        (if is_nan { bits >> 16 | 0x40 } else { rounded } as u16).to_le_bytes()
+    }
+}

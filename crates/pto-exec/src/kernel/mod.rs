@@ -1,19 +1,34 @@
-//! The production kernels: blocks of index lanes are read, resolved to element offsets, and applied to data.
+//! The production kernels: one implementation for tiles on any target and for arrays on the host.
 //!
-//! - [`lanes`] reads index lanes of any type and applies the out-of-bounds policy, a block at a time;
+//! - [`simd`] chooses the instruction set, and with [`transfer`] has all unsafe code of this crate;
+//! - [`lanes`] reads index lanes of any type and distance;
+//! - [`offsets`] is the proof that lanes are in range;
+//! - [`bounds`] applies the out-of-bounds policy to a block of lanes, wrapping by [`modulus`];
 //! - [`address`] turns in-range indices into element offsets;
 //! - [`combine`] is what happens to one element;
-//! - [`transfer`] moves a block of elements, and is the only file with unsafe code;
-//! - [`rows`] moves whole rows, as slices.
+//! - [`transfer`] moves elements;
+//! - [`elements`] and [`rows`] put these together for one run of lanes, and [`partition`] for a part of a long one;
+//! - [`kind`] hides element type and operation behind one interface;
+//! - [`mask`] widens rows.
 //!
-//! Each step is monomorphised over what it needs to know and nothing else, and chosen outside its loop.
+//! Each step is monomorphised over what its loop needs to know and nothing else, and chosen once a block: all of
+//! them together for all types would be thousands of loops.
 
 pub(crate) mod address;
-pub(crate) mod combine;
+pub(crate) mod bounds;
+mod combine;
+pub(crate) mod elements;
+pub(crate) mod kind;
 pub(crate) mod lanes;
 pub(crate) mod mask;
+mod modulus;
+mod offsets;
+pub(crate) mod partition;
 pub(crate) mod rows;
-pub(crate) mod transfer;
+pub(crate) mod simd;
+mod transfer;
+
+pub(crate) use offsets::{AnyOffsets, Word};
 
 /// Lanes that are resolved at a time: the offsets and positions of a block stay in the first-level cache.
 pub(crate) const BLOCK: usize = 256;

@@ -8,13 +8,16 @@ mod rows;
 mod walk;
 
 use pto_isa::{
-    Atomic, Coalesce, Conflict, Extent, Instruction, Launch, MaskPattern, OutOfBounds, Role, Severity, Target,
-    TensorLayout, Tile, check,
+    Atomic, Coalesce, Conflict, Extent, Instruction, Launch, MaskPattern, OutOfBounds, Severity, Target, TensorLayout,
+    Tile, check,
 };
 
+use crate::engine::{Engine, Outside};
 use crate::kernel::address::AddressMap;
-use crate::kernel::lanes::{Bounds, LaneReader, Resolver, Strided};
-use crate::kernel::mask;
+use crate::kernel::bounds::{Bounds, Resolver};
+use crate::kernel::kind::kernel;
+use crate::kernel::lanes::{LaneReader, Strided};
+use crate::kernel::mask::Widen;
 use crate::{Fault, Lanes, Memory, Schedule, simt};
 use elements::Elements;
 use rows::Rows;
@@ -131,47 +134,68 @@ impl Plan {
     /// [`Fault::Lane`] if an index is out of range under `undefined`, [`Fault::ShortBuffer`] if a buffer is shorter
     /// than its operand, [`Fault::Call`] if the operands are another instruction's. No byte has changed then.
     pub fn run(&self, memory: Memory<'_>, schedule: Schedule) -> Result<Lanes, Fault> {
+        self.run_on(Engine::shared(), memory, schedule)
+    }
+
+    /// [`run`](Self::run) on an engine of one's own: its threads, its instruction set, the same result.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_on(&self, engine: &Engine, memory: Memory<'_>, schedule: Schedule) -> Result<Lanes, Fault> {
         memory.check(&self.instruction)?;
         match (&self.instruction, memory) {
-            (Instruction::MGather { dst, idx, .. }, Memory::MGather { dst: to, table, idx: lanes }) => {
-                let lanes = self.lanes(idx, lanes)?;
+            (Instruction::MGather { dst, idx, .. }, Memory::MGather { dst: to, table, idx: bytes }) => {
+                let lanes = self.lanes(idx, bytes)?;
                 let outside = match &self.work {
-                    Work::Elements(elements) => elements.gather(dst.element, lanes, to, table),
-                    Work::Rows(rows) => rows.gather(dst.element, lanes, to, table),
-                    Work::Mask(_) => 0,
+                    Work::Elements(elements) => elements.gather(engine, dst.element, lanes, to, table),
+                    Work::Rows(rows) => rows.gather(engine, dst.element, lanes, to, table),
+                    Work::Mask(_) => Ok(0),
                 };
-                Ok(self.counts(idx, outside))
+                Ok(self.counts(idx, self.or_fault(outside, idx, lanes)?))
             }
-            (Instruction::MScatter { src, idx, .. }, Memory::MScatter { table, src: from, idx: lanes }) => {
-                let atomic = self.atomic();
-                let resolved = self.lanes(idx, lanes)?;
+            (Instruction::MScatter { src, idx, .. }, Memory::MScatter { table, src: from, idx: bytes }) => {
+                let (kind, lanes) = ((src.element, self.atomic()), self.lanes(idx, bytes)?);
                 if let Some(seed) = self.seed(schedule) {
-                    let outside = self.scatter_seeded(seed, src, lanes, table, from)?;
-                    return Ok(self.counts(idx, outside));
+                    return self.scatter_seeded(engine, seed, (src, idx), bytes, table, from);
                 }
                 let outside = match &self.work {
-                    Work::Elements(elements) => elements.scatter(src.element, atomic, resolved, table, from),
-                    Work::Rows(rows) => rows.scatter(src.element, atomic, resolved, table, from),
-                    Work::Mask(_) => 0,
+                    Work::Elements(elements) => elements.scatter(engine, kind, lanes, table, from),
+                    Work::Rows(rows) => rows.scatter(engine, kind, lanes, table, from),
+                    Work::Mask(_) => Ok(0),
                 };
-                Ok(self.counts(idx, outside))
+                Ok(self.counts(idx, self.or_fault(outside, idx, lanes)?))
             }
-            (Instruction::TScatter { dst, src, idx }, Memory::TScatter { dst: to, src: from, idx: lanes }) => {
-                let lanes = self.lanes(idx, lanes)?;
-                if self.instruction.clears_destination(self.target) {
-                    to.fill(0);
-                }
+            (Instruction::TScatter { dst, src, idx }, Memory::TScatter { dst: to, src: from, idx: bytes }) => {
+                let lanes = self.lanes(idx, bytes)?;
                 if let Work::Elements(elements) = &self.work {
-                    elements.scatter(dst.element, Atomic::None, lanes, to, from);
+                    if self.instruction.clears_destination(self.target) {
+                        self.or_fault(elements.check(engine, lanes), idx, lanes)?;
+                        to.fill(0);
+                    }
+                    let outside = elements.scatter(engine, (dst.element, Atomic::None), lanes, to, from);
+                    self.or_fault(outside, idx, lanes)?;
                 }
                 let rows = known(src.valid_rows)?.min(known(idx.valid_rows)?);
                 let cols = known(src.valid_cols)?.min(known(idx.valid_cols)?);
                 Ok(Lanes { written: rows * cols, ..Lanes::default() })
             }
             (Instruction::TScatterMask { dst, src, .. }, Memory::TScatterMask { dst: to, src: from }) => {
-                self.widen(dst, src, to, from)
+                self.widen(engine, dst, src, to, from)
             }
             _ => Err(Fault::Call("the operands given are those of another instruction")),
+        }
+    }
+
+    /// The result, or the fault of the lane that was out of range.
+    fn or_fault<T>(
+        &self,
+        result: Result<T, Outside>,
+        idx: &Tile,
+        (reader, resolver): (LaneReader<'_>, Resolver),
+    ) -> Result<T, Fault> {
+        match result {
+            Ok(result) => Ok(result),
+            Err(Outside) => Err(self.first_outside(idx, reader, resolver.capacity)?),
         }
     }
 
@@ -187,17 +211,13 @@ impl Plan {
         if self.target == Target::Cpu { OutOfBounds::Undefined } else { oob }
     }
 
-    /// The reader and resolver of the index lanes, after every lane that could fault was looked at.
+    /// The reader and resolver of the index lanes.
     fn lanes<'a>(&self, idx: &Tile, bytes: &'a [u8]) -> Result<(LaneReader<'a>, Resolver), Fault> {
         let signed = self.target.profile().signed_lanes && matches!(idx.element.class(), pto_isa::ElementClass::Signed);
         let reader = LaneReader { bytes, element: idx.element, signed };
         let unclear = Fault::Call("an extent that decides the capacity is unknown");
         let capacity = self.instruction.capacity(self.target).ok_or(unclear)?;
-        let bounds = Bounds::of(self.oob());
-        if bounds == Bounds::Checked && self.count_outside(reader, capacity) > 0 {
-            return Err(self.first_outside(idx, reader, capacity)?);
-        }
-        Ok((reader, Resolver { bounds, capacity, signed, narrow: idx.element.size() <= 4 }))
+        Ok((reader, Resolver::new(Bounds::of(self.oob()), capacity, signed)))
     }
 
     /// The fault of the first lane, in row-major order, that is out of range.
@@ -210,10 +230,11 @@ impl Plan {
         }
         for row in 0..rows {
             for column in 0..cols {
-                let mut lane = [0];
+                let mut lane = [[0; 8]];
                 reader.read(Strided { start: idx.offset(row, column) as usize, step: 1 }, &mut lane);
-                if lane[0] >= capacity {
-                    let index = if reader.signed { i128::from(lane[0] as i64) } else { i128::from(lane[0]) };
+                let bits = u64::from_le_bytes(lane[0]);
+                if bits >= capacity {
+                    let index = if reader.signed { i128::from(bits as i64) } else { i128::from(bits) };
                     let (opcode, target) = (self.instruction.opcode(), self.target);
                     return Ok(Fault::Lane { opcode, target, lane: row * cols + column, row, column, index, capacity });
                 }
@@ -225,19 +246,7 @@ impl Plan {
     /// What happened to the lanes, given how many were out of range.
     fn counts(&self, idx: &Tile, outside: usize) -> Lanes {
         let total = idx.valid_rows.known().unwrap_or(0) * idx.valid_cols.known().unwrap_or(0);
-        let outside = outside as u64;
-        let mut lanes = Lanes { written: total, ..Lanes::default() };
-        match self.oob() {
-            OutOfBounds::Undefined => {}
-            OutOfBounds::Skip => {
-                lanes.skipped = outside;
-                lanes.written -= outside;
-            }
-            OutOfBounds::Clamp => lanes.clamped = outside,
-            OutOfBounds::Wrap => lanes.wrapped = outside,
-            OutOfBounds::Zero => lanes.zeroed = outside,
-        }
-        lanes
+        Lanes::of(self.oob(), total, outside as u64)
     }
 
     /// The seed, if the result may depend on the order in which warps run.
@@ -253,12 +262,13 @@ impl Plan {
     /// Scatters in the order of a seeded warp schedule. Exploring schedules is not a hot path: it may allocate.
     fn scatter_seeded(
         &self,
+        engine: &Engine,
         seed: u64,
-        src: &Tile,
+        (src, idx): (&Tile, &Tile),
         lanes: &[u8],
         table: &mut [u8],
         from: &[u8],
-    ) -> Result<usize, Fault> {
+    ) -> Result<Lanes, Fault> {
         let mode = self.instruction.coalesce(self.target).unwrap_or(Coalesce::Elem);
         let slots = crate::reference::slots(&self.instruction, self.target, lanes)?;
         let cols = known(src.valid_cols)?;
@@ -269,52 +279,27 @@ impl Plan {
                 Some((slot, src.offset(row, col) as usize))
             })
             .collect();
-        elements::scatter_ordered(src.element, self.atomic(), &order, table, from);
-        let (reader, resolver) = match self.instruction.tile(Role::Idx) {
-            Some(idx) => self.lanes(idx, lanes)?,
-            None => return Err(Fault::Call("a scatter has an index tile")),
+        kernel(src.element, self.atomic()).scatter_ordered(engine.backend(), table, &order, from);
+        let (reader, resolver) = self.lanes(idx, lanes)?;
+        let outside = |lane: u64| {
+            let (row, column) = (lane / known(idx.valid_cols)?, lane % known(idx.valid_cols)?);
+            let mut word = [[0u8; 8]];
+            reader.read(Strided { start: idx.offset(row, column) as usize, step: 1 }, &mut word);
+            Ok(usize::from(u64::from_le_bytes(word[0]) >= resolver.capacity))
         };
-        Ok(self.count_outside(reader, resolver.capacity))
+        let lanes = known(idx.valid_rows)? * known(idx.valid_cols)?;
+        let outside = (0..lanes).map(outside).sum::<Result<usize, Fault>>()?;
+        Ok(self.counts(idx, outside))
     }
 
-    fn count_outside(&self, reader: LaneReader<'_>, capacity: u64) -> usize {
-        match &self.work {
-            Work::Elements(elements) => elements.count_outside(reader, capacity),
-            Work::Rows(rows) => rows.count_outside(reader, capacity),
-            Work::Mask(_) => 0,
-        }
-    }
-
-    fn widen(&self, dst: &Tile, src: &Tile, to: &mut [u8], from: &[u8]) -> Result<Lanes, Fault> {
+    fn widen(&self, engine: &Engine, dst: &Tile, src: &Tile, to: &mut [u8], from: &[u8]) -> Result<Lanes, Fault> {
         let Work::Mask(pattern) = self.work else { return Err(Fault::Call("a mask pattern is wanted")) };
         if self.instruction.clears_destination(self.target) {
             to.fill(0);
         }
         let (rows, cols) = (known(src.valid_rows)? as usize, known(src.valid_cols)? as usize);
-        let (dst_stride, src_stride) = (dst.cols as usize, src.cols as usize);
-        match dst.element.size() {
-            1 => widen::<1>(to, from, (dst_stride, src_stride), (rows, cols), pattern),
-            2 => widen::<2>(to, from, (dst_stride, src_stride), (rows, cols), pattern),
-            4 => widen::<4>(to, from, (dst_stride, src_stride), (rows, cols), pattern),
-            _ => widen::<8>(to, from, (dst_stride, src_stride), (rows, cols), pattern),
-        }
+        let strides = (dst.cols as usize, src.cols as usize);
+        engine.backend().run(Widen { to, from, strides, rows, cols, size: dst.element.size() as usize, pattern });
         Ok(Lanes { written: (rows * cols) as u64, ..Lanes::default() })
-    }
-}
-
-fn widen<const N: usize>(
-    to: &mut [u8],
-    from: &[u8],
-    (dst_stride, src_stride): (usize, usize),
-    (rows, cols): (usize, usize),
-    pattern: MaskPattern,
-) {
-    if rows == 0 || cols == 0 {
-        return;
-    }
-    let (to, from) = (to.as_chunks_mut::<N>().0, from.as_chunks::<N>().0);
-    let wide = cols * pattern.factor() as usize;
-    for (dst, src) in to.chunks_mut(dst_stride).zip(from.chunks(src_stride)).take(rows) {
-        mask::widen(&mut dst[..wide], &src[..cols], pattern);
     }
 }

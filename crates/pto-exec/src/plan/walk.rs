@@ -8,6 +8,8 @@ use pto_isa::tile::c0;
 use pto_isa::{BLayout, SLayout, Tensor, TensorLayout, Tile};
 
 use crate::Fault;
+use crate::engine::Outside;
+use crate::kernel::elements::Run;
 use crate::kernel::lanes::Strided;
 use crate::kernel::rows::Segment;
 
@@ -27,6 +29,13 @@ pub(super) struct Pair {
     pub(super) payload: Strided,
     pub(super) other: Strided,
     pub(super) length: usize,
+}
+
+impl Pair {
+    /// The pair, of payload and index tile, as a run.
+    pub(super) fn run(&self) -> Run {
+        Run { payload: self.payload, idx: self.other, length: self.length }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -182,14 +191,16 @@ impl Walk {
         }
     }
 
-    /// Visits the walk as runs: positions in payload and index tile, and how many lanes.
-    #[inline(always)]
-    pub(super) fn for_each_run(&self, mut visit: impl FnMut(Strided, Strided, usize)) {
-        let mut run = |base: (usize, usize), cols: &Pair| {
-            let payload = Strided { start: base.0 + cols.payload.start, ..cols.payload };
-            let other = Strided { start: base.1 + cols.other.start, ..cols.other };
-            visit(payload, other, cols.length);
-        };
+    /// The run, if the walk is no more than one.
+    pub(super) fn single(&self) -> Option<Run> {
+        match (self.rows.as_slice(), self.cols.as_slice()) {
+            ([rows], [cols]) if rows.length == 1 => Some(at((rows.payload.start, rows.other.start), cols)),
+            _ => None,
+        }
+    }
+
+    /// Visits the walk as runs, until one is refused.
+    pub(super) fn try_for_each_run(&self, mut visit: impl FnMut(Run) -> Result<(), Outside>) -> Result<(), Outside> {
         let bases = || {
             self.rows.iter().flat_map(|rows| {
                 (0..rows.length)
@@ -197,8 +208,17 @@ impl Walk {
             })
         };
         match self.order {
-            Order::RowMajor => bases().for_each(|base| self.cols.iter().for_each(|cols| run(base, cols))),
-            Order::BlockColumn => self.cols.iter().for_each(|cols| bases().for_each(|base| run(base, cols))),
+            Order::RowMajor => bases().try_for_each(|base| self.cols.iter().try_for_each(|cols| visit(at(base, cols)))),
+            Order::BlockColumn => {
+                self.cols.iter().try_for_each(|cols| bases().try_for_each(|base| visit(at(base, cols))))
+            }
         }
     }
+}
+
+/// The run of a column pair in the row that starts at `base`.
+fn at(base: (usize, usize), cols: &Pair) -> Run {
+    let payload = Strided { start: base.0 + cols.payload.start, ..cols.payload };
+    let idx = Strided { start: base.1 + cols.other.start, ..cols.other };
+    Run { payload, idx, length: cols.length }
 }

@@ -1,6 +1,6 @@
 //! Rules of the collectives.
 
-use super::memory::{BUDGET_DYN_UB, BUDGET_UB, ub_limit};
+use super::memory::{BUDGET_DYN_UB, BUDGET_UB};
 use super::shape::SHAPE_OVERFLOW;
 use super::{Finding, Launch, opcode_of};
 use crate::{Collective, Extent, Location, Role, Rule, Severity, Target, Tensor, Tile};
@@ -252,7 +252,7 @@ fn check_staging_tile(report: &mut Report<'_>, role: Role, tile: &Tile) {
 }
 
 fn check_budget(report: &mut Report<'_>, launch: Launch) {
-    let Some(limit) = ub_limit(report.target, launch.dyn_ub) else { return };
+    let Some(limit) = launch.ub_limit(report.target) else { return };
     if let (Some(most), Some(asked)) = (report.target.profile().ub.and_then(|ub| ub.max_dynamic), launch.dyn_ub)
         && asked > most
     {

@@ -126,19 +126,8 @@ const fn working_set(instruction: &Instruction) -> Option<u64> {
     placed.checked_add(floating)
 }
 
-/// Bytes of UB that tiles may take in this launch.
-pub(super) const fn ub_limit(target: Target, dyn_ub: Option<u64>) -> Option<u64> {
-    match target.profile().ub {
-        Some(ub) => match (ub.max_dynamic, dyn_ub) {
-            (Some(most), Some(asked)) => Some(if asked < most { asked } else { most }),
-            _ => Some(ub.default_limit),
-        },
-        None => None,
-    }
-}
-
 const fn beyond_budget(case: &Case<'_>) -> bool {
-    match (ub_limit(case.target, case.launch.dyn_ub), working_set(case.instruction)) {
+    match (case.launch.ub_limit(case.target), working_set(case.instruction)) {
         (Some(limit), Some(bytes)) => bytes > limit,
         // A working set that overflows is beyond every budget.
         (Some(_), None) => true,
@@ -147,7 +136,7 @@ const fn beyond_budget(case: &Case<'_>) -> bool {
 }
 
 fn budget_found(case: &Case<'_>) -> (String, String) {
-    let limit = ub_limit(case.target, case.launch.dyn_ub).unwrap_or_default();
+    let limit = case.launch.ub_limit(case.target).unwrap_or_default();
     let why = match (case.target, case.launch.dyn_ub) {
         (Target::A5, Some(_)) => "the dynUBufSize of the launch",
         (Target::A5, None) => "the limit without dynUBufSize",
@@ -192,10 +181,7 @@ fn dyn_ub_target_found(case: &Case<'_>) -> (String, String) {
 /// The first byte of UB that tiles can never use.
 const fn ub_end(target: Target) -> Option<u64> {
     match target.profile().ub {
-        Some(ub) => match ub.max_dynamic {
-            Some(most) => Some(most),
-            None => Some(ub.size),
-        },
+        Some(ub) => Some(ub.end()),
         None => None,
     }
 }

@@ -1,8 +1,8 @@
 //! The legality checker: every rule of the specification, held against one instruction.
 //!
-//! What is checked, by file: element types ([`types`]), extents ([`shape`]), storage orders and alignment
-//! ([`layout`]), policies ([`policy`]), memory: budget, placement, overlap, table bounds ([`memory`]), collectives
-//! ([`comm`]). What is not: index *values* (the executors fault on those), order of accesses, other instructions.
+//! What is checked, by file: element types (`types`), extents (`shape`), storage orders and alignment
+//! (`layout`), policies (`policy`), memory: budget, placement, overlap, table bounds (`memory`), collectives
+//! (`comm`). What is not: index *values* (the executors fault on those), order of accesses, other instructions.
 //!
 //! Promise: an instruction whose extents are all known and that [`check`] finds no error in never leaves a buffer,
 //! whatever the index values, and never panics in an executor.
@@ -30,6 +30,26 @@ mod types;
 pub struct Launch {
     /// `dynUBufSize` in bytes, if the launch names one.
     pub dyn_ub: Option<u64>,
+}
+
+impl Launch {
+    /// Bytes of UB that tiles may take in this launch; `None` on targets without a UB.
+    ///
+    /// ```
+    /// use pto_isa::{Launch, Target};
+    /// assert_eq!(Launch { dyn_ub: None }.ub_limit(Target::A5), Some(128 * 1024));
+    /// assert_eq!(Launch { dyn_ub: Some(200 * 1024) }.ub_limit(Target::A5), Some(200 * 1024));
+    /// assert_eq!(Launch { dyn_ub: None }.ub_limit(Target::Host), None);
+    /// ```
+    pub const fn ub_limit(self, target: Target) -> Option<u64> {
+        match target.profile().ub {
+            Some(ub) => match (ub.max_dynamic, self.dyn_ub) {
+                (Some(most), Some(asked)) => Some(if asked < most { asked } else { most }),
+                _ => Some(ub.default_limit),
+            },
+            None => None,
+        }
+    }
 }
 
 /// One broken rule: which, at which operand, what was expected and what was found.

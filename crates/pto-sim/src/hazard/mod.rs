@@ -20,6 +20,7 @@ pub(crate) use ranges::Ranges;
 pub(crate) use scattered::Scattered;
 
 use crate::clock::{Clock, slot};
+use crate::slots::Slots;
 
 /// An access that may still race: where it ran, in which epoch, and which step made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +77,13 @@ impl Shadow {
         access: Access,
         clock: &Clock,
         (length, size): (u64, u64),
-        elements: &[u64],
+        elements: &Slots,
     ) -> Option<Race> {
         let mut race = None;
         // Usually nothing in the whole buffer is unseen; only otherwise is each lane looked at.
         for unseen in self.ranges.unseen(kind, access.pipe, clock, 0, length) {
-            let meets = elements.iter().find_map(|element| {
-                let (from, to) = (element * size, (element + 1) * size);
+            let meets = elements.starts.iter().find_map(|start| {
+                let (from, to) = (start * size, (start + elements.length) * size);
                 (from < unseen.end && unseen.start < to).then(|| from.max(unseen.start))
             });
             if let Some(byte) = meets {

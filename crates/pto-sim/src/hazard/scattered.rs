@@ -4,6 +4,7 @@ use pto_ir::Pipe;
 
 use super::{Access, Kind, Race};
 use crate::clock::{Clock, slot};
+use crate::slots::Slots;
 
 /// Steps fit into the low bits of a mark, epochs into the others.
 const STEP_BITS: u32 = 24;
@@ -66,18 +67,28 @@ impl Scattered {
         access: Access,
         clock: &Clock,
         (length, size): (u64, u64),
-        elements: &[u64],
+        elements: &Slots,
     ) -> Option<Race> {
         let mut race = None;
         for layer in self.layers.iter().filter(|layer| layer.matters(kind, access.pipe, clock)) {
-            race = race.or_else(|| elements.iter().find_map(|e| layer.find(clock, e * size, (e + 1) * size)));
+            race = race.or_else(|| {
+                elements.starts.iter().find_map(|e| layer.find(clock, e * size, (e + elements.length) * size))
+            });
         }
         let layer = self.layer(kind, access.pipe, length, size);
         layer.latest = access.epoch;
         let mark = access.epoch << STEP_BITS | u64::from(access.step) & ((1 << STEP_BITS) - 1);
-        for element in elements {
-            if let Some(slot) = layer.marks.get_mut(*element as usize) {
-                *slot = mark;
+        if elements.length == 1 {
+            for start in &elements.starts {
+                if let Some(slot) = layer.marks.get_mut(*start as usize) {
+                    *slot = mark;
+                }
+            }
+        } else {
+            for start in &elements.starts {
+                if let Some(slots) = layer.marks.get_mut(*start as usize..(start + elements.length) as usize) {
+                    slots.fill(mark);
+                }
             }
         }
         race
@@ -104,7 +115,8 @@ mod tests {
         let mut clocks = Clocks::new();
         let mut scattered = Scattered::default();
         let write = Access { pipe: Pipe::V, epoch: clocks.epoch(Pipe::V), step: 7 };
-        assert_eq!(scattered.access(Kind::Write, write, clocks.of(Pipe::V), (64, 4), &[3, 9]), None);
+        let hit = Slots { starts: vec![3, 9], length: 1, runs_per_lane: 1 };
+        assert_eq!(scattered.access(Kind::Write, write, clocks.of(Pipe::V), (64, 4), &hit), None);
         let read = Access { pipe: Pipe::Mte2, epoch: 1, step: 8 };
         let find = |scattered: &Scattered, clocks: &Clocks, start, end| {
             scattered.find(Kind::Read, read, clocks.of(Pipe::Mte2), start, end).map(|race| (race.earlier, race.byte))

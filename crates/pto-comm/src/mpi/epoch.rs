@@ -1,0 +1,163 @@
+//! Transfers between staging buffers and the windows of all ranks.
+
+use mpi::ffi::{self, MPI_Request};
+
+use super::Strided;
+use super::call::{check, count};
+use super::datatype::Datatypes;
+use super::window::{Locked, MpiWindow, Open};
+use crate::transport::{check_transfer, zeroed};
+use crate::{CommError, Epoch, Region};
+
+/// The direction of a transfer, as seen from this rank.
+#[derive(Clone, Copy)]
+enum Way {
+    Put,
+    Get,
+}
+
+/// A staging buffer and the transfers under way that use it.
+struct Stage {
+    bytes: Vec<u8>,
+    requests: Vec<MPI_Request>,
+}
+
+/// Fields are dropped in this order: locks first, which waits for transfers, then their buffers.
+pub(super) struct MpiEpoch<'a> {
+    locks: Vec<Locked<'a>>,
+    stages: Vec<Stage>,
+    datatypes: Datatypes,
+    /// Ranks that were written to since the last flush.
+    touched: Vec<bool>,
+    window: &'a MpiWindow<'a>,
+    _open: Open<'a>,
+}
+
+impl<'a> MpiEpoch<'a> {
+    pub(super) fn new(
+        window: &'a MpiWindow<'a>,
+        open: Open<'a>,
+        locks: Vec<Locked<'a>>,
+        staging: &[u64],
+    ) -> Result<Self, CommError> {
+        let stage = |bytes: &u64| Ok(Stage { bytes: zeroed(*bytes)?, requests: Vec::new() });
+        let stages = staging.iter().map(stage).collect::<Result<_, CommError>>()?;
+        let touched = vec![false; locks.len()];
+        Ok(Self { locks, stages, datatypes: Datatypes::default(), touched, window, _open: open })
+    }
+
+    /// Waits for the transfers of a buffer to leave it or to arrive in it.
+    fn settle(&mut self, slot: usize) -> Result<(), CommError> {
+        let requests = &mut self.stages[slot].requests;
+        if requests.is_empty() {
+            return Ok(());
+        }
+        let (mpi, length) = (self.window.mpi, count(requests.len())?);
+        // SAFETY: as many initialised requests as it says; their buffers are in `self`.
+        let wait = || unsafe { ffi::MPI_Waitall(length, requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE) };
+        let code = mpi.watchdog.watch(wait);
+        requests.clear();
+        mpi.note(check("MPI_Waitall", code))
+    }
+
+    fn transfer(&mut self, way: Way, slot: usize, near: Region, rank: usize, far: Region) -> Result<(), CommError> {
+        let (slots, size) = (self.stages.len(), self.locks.len());
+        let stage = self.stages.get(slot).ok_or(CommError::NoSuchSlot { slot, slots })?;
+        let &found = self.window_sizes().get(rank).ok_or(CommError::NoSuchRank { rank, size })?;
+        check_transfer(rank, (near, stage.bytes.len() as u64), (far, found))?;
+        if near.is_empty() {
+            return Ok(());
+        }
+        self.touched[rank] = true;
+        let whole = self.window.mpi.strided == Strided::Datatype || (near.is_dense() && far.is_dense());
+        if whole || !(near.has_dense_rows() && far.has_dense_rows()) {
+            return self.start(way, slot, near, rank, far);
+        }
+        for row in 0..near.rows {
+            self.start(way, slot, near.part(row, 1, 0, near.cols), rank, far.part(row, 1, 0, far.cols))?;
+        }
+        Ok(())
+    }
+
+    fn window_sizes(&self) -> &[u64] {
+        crate::Window::sizes(self.window)
+    }
+
+    /// Starts one transfer between regions that lie inside their buffers.
+    fn start(&mut self, way: Way, slot: usize, near: Region, rank: usize, far: Region) -> Result<(), CommError> {
+        let (near_count, near_type) = self.datatypes.describe(near)?;
+        let (far_count, far_type) = self.datatypes.describe(far)?;
+        let (rank, win) = (count(rank)?, self.window.handle());
+        let at = far.offset as ffi::MPI_Aint;
+        let stage = &mut self.stages[slot];
+        let buffer = stage.bytes[near.offset as usize..].as_mut_ptr();
+        // SAFETY: the regions lie inside the staging buffer and the window (`check_transfer`), the rank is locked, and
+        // the buffer is neither moved nor lent out before `settle`, nor freed before the locks are released.
+        let code = unsafe {
+            let mut request = ffi::RSMPI_REQUEST_NULL;
+            let buffer = buffer.cast();
+            let code = match way {
+                Way::Put => {
+                    ffi::MPI_Rput(buffer, near_count, near_type, rank, at, far_count, far_type, win, &mut request)
+                }
+                Way::Get => {
+                    ffi::MPI_Rget(buffer, near_count, near_type, rank, at, far_count, far_type, win, &mut request)
+                }
+            };
+            stage.requests.push(request);
+            code
+        };
+        let call = match way {
+            Way::Put => "MPI_Rput",
+            Way::Get => "MPI_Rget",
+        };
+        if code != ffi::MPI_SUCCESS as i32 {
+            stage.requests.pop();
+        }
+        self.window.mpi.note(check(call, code))
+    }
+}
+
+impl Epoch for MpiEpoch<'_> {
+    fn stage(&mut self, slot: usize) -> Result<&mut [u8], CommError> {
+        let slots = self.stages.len();
+        if slot >= slots {
+            return Err(CommError::NoSuchSlot { slot, slots });
+        }
+        self.settle(slot)?;
+        Ok(&mut self.stages[slot].bytes)
+    }
+
+    fn put(&mut self, slot: usize, from: Region, rank: usize, to: Region) -> Result<(), CommError> {
+        self.transfer(Way::Put, slot, from, rank, to)
+    }
+
+    fn get(&mut self, slot: usize, to: Region, rank: usize, from: Region) -> Result<(), CommError> {
+        self.transfer(Way::Get, slot, to, rank, from)
+    }
+
+    fn flush(&mut self) -> Result<(), CommError> {
+        for slot in 0..self.stages.len() {
+            self.settle(slot)?;
+        }
+        let mpi = self.window.mpi;
+        for (rank, touched) in self.touched.iter_mut().enumerate().filter(|(_, touched)| **touched) {
+            let rank = count(rank)?;
+            // SAFETY: the rank is locked by this epoch.
+            let code = mpi.watchdog.watch(|| unsafe { ffi::MPI_Win_flush(rank, self.window.handle()) });
+            mpi.note(check("MPI_Win_flush", code))?;
+            *touched = false;
+        }
+        // What is put is there; but a rank that left meanwhile has not got it.
+        mpi.check_ranks()
+    }
+}
+
+impl Drop for MpiEpoch<'_> {
+    fn drop(&mut self) {
+        for slot in 0..self.stages.len() {
+            // An error was noted for whoever leaves; there is no one to tell here.
+            let _ = self.settle(slot);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Which way a scatter goes: the cost rule.
+//!
+//! Three ways, all with the same result:
+//! - **Direct**: one thread, in source order.
+//! - **Owned**: each thread owns a part of the table, reads all index lanes, and carries out those that fall into its
+//!   part. Reading a lane of another's costs about a quarter of carrying one out, and no memory is needed.
+//! - **Partitioned**: lanes are first sorted by destination, see [`partition`](crate::kernel::partition). Each lane is
+//!   read and written once more, but then every part of the table is visited once, in cache.
+//!
+//! The rule, with the sizes that were measured (`docs/performance.md`):
+//! 1. Fewer than [`PARALLEL_LANES`] lanes do not pay for waking a thread: Direct.
+//! 2. A partition pays when the table is far beyond the second-level cache ([`SPILL`] times), when there are enough
+//!    lanes to fill the buckets ([`PARTITION_LANES`]), and when lanes are spread: if one bucket gets more than half of
+//!    a sample, the hot slots are in cache anyway, and one thread would have most of the work to do after the others
+//!    have sorted it.
+//! 3. Otherwise Owned with several threads, Direct with one.
+//!
+//! Rows are Owned or Direct: a row that is worth its own cache lines gains nothing from being copied twice.
+
+use super::cache::Caches;
+
+/// Lanes of an elementwise transfer from which on several threads are used.
+pub(crate) const PARALLEL_LANES: usize = 1 << 15;
+
+/// Payload bytes of a row transfer from which on several threads are used.
+pub(crate) const PARALLEL_BYTES: usize = 1 << 18;
+
+/// Lanes from which on a partition pays.
+pub(crate) const PARTITION_LANES: usize = 1 << 17;
+
+/// How many times the second-level cache a table must be for a partition to pay.
+pub(crate) const SPILL: usize = 8;
+
+/// How a scatter is carried out; see [`Engine::with_method`](crate::host::Engine::with_method).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// One thread, in source order.
+    Direct,
+    /// Each thread carries out the lanes that fall into its part of the table.
+    Owned,
+    /// Lanes are sorted by destination first.
+    Partitioned,
+}
+
+/// What the rule looks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    pub(crate) lanes: usize,
+    pub(crate) table_bytes: usize,
+    pub(crate) threads: usize,
+    pub(crate) caches: Caches,
+}
+
+impl Work {
+    /// True if a partition pays, provided that the lanes are spread.
+    pub(crate) fn pays_partition(&self) -> bool {
+        self.lanes >= PARTITION_LANES && self.table_bytes > self.caches.l2.saturating_mul(SPILL)
+    }
+
+    /// The way of a scatter of which the fullest bucket gets `crowd` of `sampled` lanes.
+    pub(crate) fn method(&self, crowd: usize, sampled: usize) -> Method {
+        if self.pays_partition() && crowd * 2 <= sampled {
+            Method::Partitioned
+        } else if self.threads > 1 && self.lanes >= PARALLEL_LANES {
+            Method::Owned
+        } else {
+            Method::Direct
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CACHES: Caches = Caches { l2: 1 << 20, l3: 16 << 20 };
+    const WORK: Work = Work { lanes: 1 << 22, table_bytes: 64 << 20, threads: 2, caches: CACHES };
+
+    #[test]
+    fn the_way_changes_at_each_crossover_and_nowhere_else() {
+        use Method::{Direct, Owned, Partitioned};
+        let spread = |work: Work| work.method(8, 512);
+        assert_eq!(spread(WORK), Partitioned);
+        // Table size.
+        let spill = SPILL * CACHES.l2;
+        assert_eq!(spread(Work { table_bytes: spill + 1, ..WORK }), Partitioned);
+        assert_eq!(spread(Work { table_bytes: spill, ..WORK }), Owned);
+        assert_eq!(spread(Work { table_bytes: spill, threads: 1, ..WORK }), Direct);
+        // Lanes.
+        assert_eq!(spread(Work { lanes: PARTITION_LANES, ..WORK }), Partitioned);
+        assert_eq!(spread(Work { lanes: PARTITION_LANES - 1, ..WORK }), Owned);
+        assert_eq!(spread(Work { lanes: PARALLEL_LANES, ..WORK }), Owned);
+        assert_eq!(spread(Work { lanes: PARALLEL_LANES - 1, ..WORK }), Direct);
+        assert_eq!(spread(Work { lanes: PARTITION_LANES - 1, threads: 1, ..WORK }), Direct);
+        // Skew.
+        assert_eq!(WORK.method(256, 512), Partitioned);
+        assert_eq!(WORK.method(257, 512), Owned);
+        assert_eq!(Work { threads: 1, ..WORK }.method(257, 512), Direct);
+        // A machine that says nothing about its caches is one with usual ones.
+        assert_eq!(spread(Work { caches: Caches::USUAL, ..WORK }), Partitioned);
+    }
+}

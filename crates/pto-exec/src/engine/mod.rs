@@ -1,0 +1,162 @@
+//! The engine: how many threads a transfer gets, in which way it is carried out, and with which instruction set.
+
+mod cache;
+pub(crate) mod cost;
+pub(crate) mod elements;
+pub(crate) mod rows;
+mod scratch;
+mod share;
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+pub(crate) use crate::kernel::elements::Outside;
+use crate::kernel::simd::Backend;
+use cache::Caches;
+use cost::Method;
+use scratch::Scratch;
+
+/// Carries out gathers and scatters: threads, memory and instruction set are its, results do not depend on them.
+///
+/// The functions of [`host`](crate::host) and [`Plan::run`](crate::Plan::run) use a [shared](Self::shared) one with
+/// all cores. Threads are those of [rayon](https://docs.rs/rayon)'s global pool.
+///
+/// ```
+/// use std::num::NonZeroUsize;
+/// use pto_exec::host::{Backend, Engine};
+/// use pto_isa::{Atomic, OutOfBounds};
+/// let engine = Engine::new().with_threads(NonZeroUsize::MIN).with_backend(Backend::PORTABLE);
+/// let mut histogram = [0u32; 4];
+/// engine.scatter(&mut histogram, &[1; 5], &[2i64, 0, 2, -1, 2], Atomic::Add, OutOfBounds::Skip)?;
+/// assert_eq!(histogram, [1, 0, 3, 0]);
+/// # Ok::<(), pto_exec::host::Fault>(())
+/// ```
+#[derive(Debug)]
+pub struct Engine {
+    threads: NonZeroUsize,
+    backend: Backend,
+    memory_cap: usize,
+    method: Option<Method>,
+    scratch: Scratch,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Engine {
+    /// The memory cap of a new engine: 1 GiB.
+    pub const DEFAULT_MEMORY_CAP: usize = 1 << 30;
+
+    /// All cores, the best instruction set, the [default cap](Self::DEFAULT_MEMORY_CAP).
+    pub fn new() -> Self {
+        Self {
+            threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            backend: Backend::best(),
+            memory_cap: Self::DEFAULT_MEMORY_CAP,
+            method: None,
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// The engine that is used where none is given.
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Engine> = OnceLock::new();
+        SHARED.get_or_init(Self::new)
+    }
+
+    /// The same with at most this many threads at work in a call. One means the caller's own.
+    ///
+    /// Small transfers stay on the caller's thread whatever this is.
+    #[must_use]
+    pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// The same with another instruction set.
+    #[must_use]
+    pub fn with_backend(mut self, backend: Backend) -> Self {
+        self.backend = backend;
+        self
+    }
+
+    /// The same with another cap on the memory that a call may use beyond its arguments.
+    ///
+    /// Scatters into tables far beyond the caches sort their lanes by destination first. That takes as much memory as
+    /// the index and value bytes (4 bytes of offset and the value for each lane), or as much as the cap allows, in
+    /// several rounds; below 4 MiB it is not done at all. The memory is kept for the next call until
+    /// [`release_memory`](Self::release_memory).
+    #[must_use]
+    pub fn with_memory_cap(mut self, bytes: usize) -> Self {
+        self.memory_cap = bytes;
+        self
+    }
+
+    /// The same with one way for all scatters instead of the one that costs least; for measurements and tests.
+    ///
+    /// A way that a scatter cannot go, such as sorting a table of unusual strides, is replaced by the direct one.
+    #[must_use]
+    pub fn with_method(mut self, method: Method) -> Self {
+        self.method = Some(method);
+        self
+    }
+
+    /// How many threads a call uses at most.
+    pub fn threads(&self) -> NonZeroUsize {
+        self.threads
+    }
+
+    /// The instruction set in use.
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// Gives back the memory that the last scatter left for the next one.
+    pub fn release_memory(&self) {
+        self.scratch.release();
+    }
+
+    /// Bytes that are kept for the next scatter.
+    pub fn held_memory(&self) -> usize {
+        self.scratch.held()
+    }
+
+    /// The work of a scatter, for the cost rule.
+    fn work(&self, lanes: usize, table_bytes: usize) -> cost::Work {
+        cost::Work { lanes, table_bytes, threads: self.threads.get(), caches: Caches::get() }
+    }
+
+    /// Calls `work` once for each item, on as many threads as the engine has, and returns the results in order.
+    fn each<T: Send, R: Send>(&self, items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+        let workers = self.threads.get().min(items.len());
+        if workers <= 1 {
+            return items.into_iter().map(work).collect();
+        }
+        let length = items.len();
+        let queue = Mutex::new(items.into_iter().enumerate());
+        let results = Mutex::new(Vec::with_capacity(length));
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        rayon::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|_| {
+                    while let Some((i, item)) = next() {
+                        let result = work(item);
+                        results.lock().unwrap_or_else(PoisonError::into_inner).push((i, result));
+                    }
+                });
+            }
+        });
+        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        results.sort_unstable_by_key(|(i, _)| *i);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+}
+
+/// `count` items cut into `parts` of nearly equal length, none empty unless `count` is 0.
+fn cuts(count: usize, parts: usize) -> Vec<(usize, usize)> {
+    let parts = parts.min(count).max(1);
+    (0..parts).map(|i| (count * i / parts, count * (i + 1) / parts)).collect()
+}

@@ -1,0 +1,94 @@
+//! Gathers and scatters of the rows of one run, on one thread or several.
+
+use pto_isa::{Atomic, ElementType};
+
+use super::cost::{Method, PARALLEL_BYTES};
+use super::elements::split_parts;
+use super::share::Sample;
+use super::{Engine, cuts};
+use crate::kernel::address::AddressMap;
+use crate::kernel::elements::{Lookup, Outside, Run};
+use crate::kernel::kind::kernel;
+use crate::kernel::rows::{RowBlock, Segment, gather};
+
+impl Engine {
+    /// True if this many rows of this many elements get more than the caller's thread.
+    fn is_parallel_for(&self, rows: usize, segments: &[Segment], size: usize) -> bool {
+        let elements: usize = segments.iter().map(|segment| segment.length).sum();
+        let enough = match self.method {
+            None => rows.saturating_mul(elements * size) >= PARALLEL_BYTES,
+            Some(method) => method != Method::Direct,
+        };
+        enough && self.threads.get() > 1
+    }
+
+    /// Scatters the rows of a run; returns how many lanes were out of range.
+    pub(crate) fn scatter_rows_run(
+        &self,
+        (element, atomic): (ElementType, Atomic),
+        lookup: Lookup<'_>,
+        run: Run,
+        segments: &[Segment],
+        table: &mut [u8],
+        tile: &[u8],
+    ) -> Result<usize, Outside> {
+        self.check_lanes(&lookup, run)?;
+        let (kernel, size) = (kernel(element, atomic), element.size() as usize);
+        let scatter = |lookup: Lookup<'_>, table: &mut [u8]| {
+            lookup.for_each_block(self.backend, run, &mut |moved| {
+                kernel.scatter_rows(self.backend, table, RowBlock { moved, segments }, tile);
+            })
+        };
+        let reach = segments.iter().map(|segment| segment.table + segment.length).max().unwrap_or(0);
+        // Only rows that lie one after the other can be dealt out to threads.
+        let stride = match *lookup.map {
+            AddressMap::Rows { stride } if reach > 0 && reach as u64 <= stride => stride as usize,
+            _ => return Ok(scatter(lookup, table)),
+        };
+        if !self.is_parallel_for(run.length, segments, size) {
+            return Ok(scatter(lookup, table));
+        }
+        let parts = Sample::draw(self.backend, Lookup { map: &AddressMap::Linear, ..lookup }, run)
+            .parts(lookup.resolver.capacity, self.threads.get());
+        let outside = self.each(split_parts(table, &parts, stride * size), |(part, table)| {
+            scatter(Lookup { resolver: lookup.resolver.within(part), ..lookup }, table)
+        });
+        // Every thread has seen every lane.
+        Ok(outside.first().copied().unwrap_or(0))
+    }
+
+    /// Gathers the rows of a run, zero for dropped lanes; returns how many lanes were out of range.
+    pub(crate) fn gather_rows_run(
+        &self,
+        element: ElementType,
+        lookup: Lookup<'_>,
+        run: Run,
+        segments: &[Segment],
+        tile: &mut [u8],
+        table: &[u8],
+    ) -> Result<usize, Outside> {
+        self.check_lanes(&lookup, run)?;
+        let size = element.size() as usize;
+        let collect = |run: Run, tile: &mut [u8]| {
+            lookup.for_each_block(self.backend, run, &mut |moved| {
+                gather(self.backend, size, tile, RowBlock { moved, segments }, table);
+            })
+        };
+        let reach = segments.iter().map(|segment| segment.tile + segment.length).max().unwrap_or(0);
+        let apart = reach > 0 && reach <= run.payload.step;
+        if !apart || !self.is_parallel_for(run.length, segments, size) {
+            return Ok(collect(run, tile));
+        }
+        let mut rest = &mut tile[run.payload.start * size..];
+        let mut tasks = Vec::with_capacity(self.threads.get());
+        for (from, to) in cuts(run.length, self.threads.get()) {
+            let length = ((to - from) * run.payload.step * size).min(rest.len());
+            let (mine, others) = core::mem::take(&mut rest).split_at_mut(length);
+            rest = others;
+            let mut run = run.part(from, to);
+            run.payload.start = 0;
+            tasks.push((run, mine));
+        }
+        Ok(self.each(tasks, |(run, tile)| collect(run, tile)).into_iter().sum())
+    }
+}

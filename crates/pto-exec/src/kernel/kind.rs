@@ -1,0 +1,208 @@
+//! The kernels of one element type and one operation, behind one interface.
+//!
+//! Everything above works on bytes and asks a [`Kernel`] to move blocks of them: what is compiled for each of the
+//! element types and operations is these few loops and no more.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use pto_isa::{Atomic, ElementType};
+
+use super::combine::{Add, Combine, Max, Min, Replace};
+use super::elements::Moved;
+use super::offsets::{AnyOffsets, Offsets, Word};
+use super::partition::Entry;
+use super::rows::{RowBlock, prefetch};
+use super::simd::{Backend, Simd, Task};
+use super::transfer;
+
+/// What a scatter does to the elements of a table.
+pub(crate) trait Kernel: Sync + fmt::Debug {
+    /// Bytes of an element.
+    fn size(&self) -> usize;
+
+    /// Combines elements of `tile` into those places of `table`, in order.
+    fn scatter(&self, backend: Backend, table: &mut [u8], moved: Moved<'_>, tile: &[u8]);
+
+    /// Combines rows of `tile` into those of `table`, in order.
+    fn scatter_rows(&self, backend: Backend, table: &mut [u8], block: RowBlock<'_>, tile: &[u8]);
+
+    /// Combines the entries of a partition into their bucket's part of the table.
+    fn apply(&self, backend: Backend, table: &mut [u8], entries: &[u8]);
+
+    /// Combines elements in an order of their own, `(offset in the table, position in the tile)` each.
+    fn scatter_ordered(&self, backend: Backend, table: &mut [u8], order: &[(u64, usize)], tile: &[u8]);
+}
+
+/// The kernel of an element type and an operation.
+///
+/// Replacing depends on the width alone, and so does wrapping addition; 8-bit floats only ever move.
+pub(crate) fn kernel(element: ElementType, atomic: Atomic) -> &'static dyn Kernel {
+    use ElementType as E;
+    macro_rules! typed {
+        ($n:literal, $c:ty) => {
+            &Typed::<$n, $c>(PhantomData)
+        };
+    }
+    match (atomic, element) {
+        (Atomic::None, E::I8 | E::U8) | (_, E::F8E4M3 | E::F8E5M2 | E::HiF8) => typed!(1, Replace),
+        (Atomic::None, E::I16 | E::U16 | E::F16 | E::BF16) => typed!(2, Replace),
+        (Atomic::None, E::I32 | E::U32 | E::F32) => typed!(4, Replace),
+        (Atomic::None, E::I64 | E::U64 | E::F64) => typed!(8, Replace),
+        (Atomic::Add, E::I8 | E::U8) => typed!(1, Add<u8>),
+        (Atomic::Add, E::I16 | E::U16) => typed!(2, Add<u16>),
+        (Atomic::Add, E::I32 | E::U32) => typed!(4, Add<u32>),
+        (Atomic::Add, E::I64 | E::U64) => typed!(8, Add<u64>),
+        (Atomic::Add, E::F16) => typed!(2, Add<half::f16>),
+        (Atomic::Add, E::BF16) => typed!(2, Add<half::bf16>),
+        (Atomic::Add, E::F32) => typed!(4, Add<f32>),
+        (Atomic::Add, E::F64) => typed!(8, Add<f64>),
+        (Atomic::Max, E::I8) => typed!(1, Max<i8>),
+        (Atomic::Max, E::U8) => typed!(1, Max<u8>),
+        (Atomic::Max, E::I16) => typed!(2, Max<i16>),
+        (Atomic::Max, E::U16) => typed!(2, Max<u16>),
+        (Atomic::Max, E::I32) => typed!(4, Max<i32>),
+        (Atomic::Max, E::U32) => typed!(4, Max<u32>),
+        (Atomic::Max, E::I64) => typed!(8, Max<i64>),
+        (Atomic::Max, E::U64) => typed!(8, Max<u64>),
+        (Atomic::Max, E::F16) => typed!(2, Max<half::f16>),
+        (Atomic::Max, E::BF16) => typed!(2, Max<half::bf16>),
+        (Atomic::Max, E::F32) => typed!(4, Max<f32>),
+        (Atomic::Max, E::F64) => typed!(8, Max<f64>),
+        (Atomic::Min, E::I8) => typed!(1, Min<i8>),
+        (Atomic::Min, E::U8) => typed!(1, Min<u8>),
+        (Atomic::Min, E::I16) => typed!(2, Min<i16>),
+        (Atomic::Min, E::U16) => typed!(2, Min<u16>),
+        (Atomic::Min, E::I32) => typed!(4, Min<i32>),
+        (Atomic::Min, E::U32) => typed!(4, Min<u32>),
+        (Atomic::Min, E::I64) => typed!(8, Min<i64>),
+        (Atomic::Min, E::U64) => typed!(8, Min<u64>),
+        (Atomic::Min, E::F16) => typed!(2, Min<half::f16>),
+        (Atomic::Min, E::BF16) => typed!(2, Min<half::bf16>),
+        (Atomic::Min, E::F32) => typed!(4, Min<f32>),
+        (Atomic::Min, E::F64) => typed!(8, Min<f64>),
+    }
+}
+
+/// Elements of `N` bytes, combined by `C`.
+struct Typed<const N: usize, C>(PhantomData<C>);
+
+impl<const N: usize, C> fmt::Debug for Typed<N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(core::any::type_name::<C>())
+    }
+}
+
+impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
+    fn size(&self) -> usize {
+        N
+    }
+
+    fn scatter(&self, backend: Backend, table: &mut [u8], moved: Moved<'_>, tile: &[u8]) {
+        let (table, tile) = (table.as_chunks_mut::<N>().0, tile.as_chunks::<N>().0);
+        let combine = PhantomData::<C>;
+        match moved.offsets {
+            AnyOffsets::Narrow(offsets) => C::enter(backend, Scatter { table, offsets, moved, tile, combine }),
+            AnyOffsets::Wide(offsets) => C::enter(backend, Scatter { table, offsets, moved, tile, combine }),
+        }
+    }
+
+    fn scatter_rows(&self, backend: Backend, table: &mut [u8], block: RowBlock<'_>, tile: &[u8]) {
+        let (table, tile) = (table.as_chunks_mut::<N>().0, tile.as_chunks::<N>().0);
+        backend.run(ScatterRows { table, block, tile, combine: PhantomData::<C> });
+    }
+
+    fn apply(&self, backend: Backend, table: &mut [u8], entries: &[u8]) {
+        let table = table.as_chunks_mut::<N>().0;
+        C::enter(backend, Apply { table, entries: bytemuck::cast_slice(entries), combine: PhantomData::<C> });
+    }
+
+    fn scatter_ordered(&self, backend: Backend, table: &mut [u8], order: &[(u64, usize)], tile: &[u8]) {
+        let (table, tile) = (table.as_chunks_mut::<N>().0, tile.as_chunks::<N>().0);
+        C::enter(backend, Ordered { table, order, tile, combine: PhantomData::<C> });
+    }
+}
+
+struct Scatter<'a, const N: usize, C, W> {
+    table: &'a mut [[u8; N]],
+    offsets: Offsets<'a, W>,
+    moved: Moved<'a>,
+    tile: &'a [[u8; N]],
+    combine: PhantomData<C>,
+}
+
+impl<const N: usize, C: Combine<N>, W: Word> Task for Scatter<'_, N, C, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Self { table, offsets, moved, tile, .. } = self;
+        match moved.positions {
+            None => transfer::scatter::<N, C, W, S>(simd, table, offsets, tile, moved.payload),
+            Some(positions) => {
+                transfer::scatter_some::<N, C, W, S>(simd, table, offsets, tile, moved.payload, positions);
+            }
+        }
+    }
+}
+
+struct ScatterRows<'a, const N: usize, C> {
+    table: &'a mut [[u8; N]],
+    block: RowBlock<'a>,
+    tile: &'a [[u8; N]],
+    combine: PhantomData<C>,
+}
+
+impl<const N: usize, C: Combine<N>> Task for ScatterRows<'_, N, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Self { table, block, tile, .. } = self;
+        block.for_each_row(|start, base, ahead| {
+            prefetch(table, ahead, block.segments);
+            let Some(base) = base else { return };
+            for segment in block.segments {
+                let row = &mut table[base + segment.table..][..segment.length];
+                C::combine_row(simd, row, &tile[start + segment.tile..][..segment.length]);
+            }
+        });
+    }
+}
+
+struct Apply<'a, const N: usize, C> {
+    table: &'a mut [[u8; N]],
+    entries: &'a [Entry<N>],
+    combine: PhantomData<C>,
+}
+
+impl<const N: usize, C: Combine<N>> Task for Apply<'_, N, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        for entry in self.entries {
+            let slot = &mut self.table[u32::from_le_bytes(entry.offset) as usize];
+            *slot = C::combine(simd, *slot, entry.value);
+        }
+    }
+}
+
+struct Ordered<'a, const N: usize, C> {
+    table: &'a mut [[u8; N]],
+    order: &'a [(u64, usize)],
+    tile: &'a [[u8; N]],
+    combine: PhantomData<C>,
+}
+
+impl<const N: usize, C: Combine<N>> Task for Ordered<'_, N, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        for &(offset, position) in self.order {
+            let slot = &mut self.table[offset as usize];
+            *slot = C::combine(simd, *slot, self.tile[position]);
+        }
+    }
+}

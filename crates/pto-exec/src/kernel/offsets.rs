@@ -1,0 +1,210 @@
+//! Offsets that were seen to be in range: checked once, then used without checks.
+
+use core::ops::Range;
+
+use super::modulus::Modulus;
+
+/// An index lane or offset as it lies in memory: 4 or 8 little-endian bytes, at any address.
+pub(crate) trait Word: bytemuck::Pod + Send + Sync {
+    /// Its size.
+    const BYTES: usize;
+
+    /// Its unsigned value.
+    fn get(self) -> u64;
+
+    /// The word of a value that fits.
+    fn put(value: u64) -> Self;
+
+    /// `self - base`, wrapping around within the word.
+    fn less(self, base: u64) -> Self;
+
+    /// The largest of the words, 0 if there is none.
+    fn largest(words: &[Self]) -> u64;
+
+    /// How many of at most 2^16 words are at or beyond a number.
+    fn count_from(words: &[Self], number: u64) -> u64;
+
+    /// The word, at most `last`.
+    fn clamp(self, last: u64) -> Self;
+
+    /// The word as a signed number, at least 0 and at most `last`.
+    fn clamp_signed(self, last: u64) -> Self;
+
+    /// The word modulo the divisor.
+    fn remainder(self, modulus: Modulus) -> Self;
+
+    /// The word as a signed number modulo the divisor, never negative.
+    fn remainder_signed(self, modulus: Modulus) -> Self;
+}
+
+macro_rules! words {
+    ($($type:ty, $signed:ty, $double:ty);*) => {$(
+        impl Word for [u8; size_of::<$type>()] {
+            const BYTES: usize = size_of::<$type>();
+
+            #[inline(always)]
+            fn get(self) -> u64 {
+                <$type>::from_le_bytes(self).into()
+            }
+
+            #[inline(always)]
+            fn put(value: u64) -> Self {
+                (value as $type).to_le_bytes()
+            }
+
+            #[inline(always)]
+            fn less(self, base: u64) -> Self {
+                <$type>::from_le_bytes(self).wrapping_sub(base as $type).to_le_bytes()
+            }
+
+            #[inline(always)]
+            fn largest(words: &[Self]) -> u64 {
+                // Many maxima side by side, so that the loop waits for the words and not for itself.
+                let (chunks, rest) = words.as_chunks::<64>();
+                let mut largest = [0; 64];
+                for chunk in chunks {
+                    for (largest, word) in largest.iter_mut().zip(chunk) {
+                        *largest = <$type>::from_le_bytes(*word).max(*largest);
+                    }
+                }
+                let rest = rest.iter().fold(0, |largest, word| <$type>::from_le_bytes(*word).max(largest));
+                largest.into_iter().fold(rest, |a, b| a.max(b)).into()
+            }
+
+            #[inline(always)]
+            fn count_from(words: &[Self], number: u64) -> u64 {
+                if number > u64::from(<$type>::MAX) {
+                    return 0;
+                }
+                let number = number as $type;
+                let beyond: $type = words.iter().map(|word| <$type>::from(<$type>::from_le_bytes(*word) >= number)).sum();
+                beyond.into()
+            }
+
+            #[inline(always)]
+            fn clamp(self, last: u64) -> Self {
+                <$type>::from_le_bytes(self).min(last as $type).to_le_bytes()
+            }
+
+            #[inline(always)]
+            fn clamp_signed(self, last: u64) -> Self {
+                (<$signed>::from_le_bytes(self).max(0) as $type).min(last as $type).to_le_bytes()
+            }
+
+            #[inline(always)]
+            fn remainder(self, modulus: Modulus) -> Self {
+                let (x, d) = (<$type>::from_le_bytes(self), modulus.divisor as $type);
+                let quotient = (<$double>::from(x) * <$double>::from(modulus.reciprocal as $type)) >> <$type>::BITS;
+                let rest = x.wrapping_sub((quotient as $type).wrapping_mul(d));
+                // One divisor too much at the most, and then the difference is the smaller of the two.
+                rest.min(rest.wrapping_sub(d)).to_le_bytes()
+            }
+
+            #[inline(always)]
+            fn remainder_signed(self, modulus: Modulus) -> Self {
+                // The complement of a negative number is not negative, and counts from the other end.
+                let x = <$signed>::from_le_bytes(self);
+                let sign = x >> (<$type>::BITS - 1);
+                let rest = <$type>::from_le_bytes((x ^ sign).to_le_bytes().remainder(modulus));
+                let other = (modulus.divisor as $type).wrapping_sub(1).wrapping_sub(rest);
+                (if sign == 0 { rest } else { other }).to_le_bytes()
+            }
+        }
+    )*};
+}
+
+words!(u32, i32, u64; u64, i64, u128);
+
+/// Words that are all below a limit.
+///
+/// They can be made by looking at all words only, and the words stay borrowed: what was seen once
+/// stays true.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offsets<'a, W> {
+    words: &'a [W],
+    limit: u64,
+}
+
+impl<'a, W: Word> Offsets<'a, W> {
+    /// The words, if all are below the limit.
+    #[inline(always)]
+    pub(crate) fn check(words: &'a [W], limit: u64) -> Option<Self> {
+        let inside = words.is_empty() || W::largest(words) < limit;
+        inside.then_some(Self { words, limit })
+    }
+
+    /// The words with a limit that is just above the largest.
+    #[inline(always)]
+    pub(crate) fn bounded(words: &'a [W]) -> Self {
+        // A word of all ones has no number above it; a limit that large is beyond every table.
+        Self { words, limit: W::largest(words).saturating_add(1) }
+    }
+
+    /// A part of the words.
+    #[inline(always)]
+    pub(crate) fn part(self, range: Range<usize>) -> Self {
+        Self { words: &self.words[range], limit: self.limit }
+    }
+
+    /// The words.
+    #[inline(always)]
+    pub(crate) fn words(self) -> &'a [W] {
+        self.words
+    }
+
+    /// How many words there are.
+    #[inline(always)]
+    pub(crate) fn len(self) -> usize {
+        self.words.len()
+    }
+
+    /// What every word is below of; if there are none, anything.
+    #[inline(always)]
+    pub(crate) fn limit(self) -> u64 {
+        self.limit
+    }
+}
+
+/// Offsets of either width.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AnyOffsets<'a> {
+    /// Of 4 bytes.
+    Narrow(Offsets<'a, [u8; 4]>),
+    /// Of 8 bytes.
+    Wide(Offsets<'a, [u8; 8]>),
+}
+
+impl<'a, W: Word> From<Offsets<'a, W>> for AnyOffsets<'a> {
+    #[inline(always)]
+    fn from(Offsets { words, limit }: Offsets<'a, W>) -> Self {
+        if W::BYTES == 4 {
+            Self::Narrow(Offsets { words: bytemuck::cast_slice(words), limit })
+        } else {
+            Self::Wide(Offsets { words: bytemuck::cast_slice(words), limit })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_word_at_the_limit_is_seen_at_every_position_and_length() {
+        for length in 1..200usize {
+            for bad in 0..length {
+                let mut narrow = vec![6u32.to_le_bytes(); length];
+                let mut wide = vec![6u64.to_le_bytes(); length];
+                assert!(Offsets::check(&narrow, 7).is_some() && Offsets::check(&wide, 7).is_some());
+                for value in [7, 8, 1 << 31, u64::from(u32::MAX)] {
+                    narrow[bad] = Word::put(value);
+                    wide[bad] = Word::put(value);
+                    assert!(Offsets::check(&narrow, 7).is_none() && Offsets::check(&wide, 7).is_none());
+                }
+                wide[bad] = u64::MAX.to_le_bytes();
+                assert!(Offsets::check(&wide, u64::MAX).is_none());
+            }
+        }
+        assert!(Offsets::<[u8; 4]>::check(&[], 0).is_some());
+    }
+}

@@ -1,0 +1,162 @@
+//! Vector instruction sets: which the machine has, and the few operations that a compiler does not find by itself.
+//!
+//! A kernel is a [`Task`]: plain Rust over a [`Simd`] value, inlined whole into one function per instruction set, so
+//! that its loops are vectorised with that set's registers. A [`Backend`] holds the proof that the set is there; it
+//! is chosen once, and its features are looked up nowhere else.
+#![expect(unsafe_code, reason = "entering a function with more features than the program was built for is unsafe")]
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod portable;
+
+use std::sync::OnceLock;
+
+#[cfg(target_arch = "x86_64")]
+use avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+use avx512::Avx512;
+use portable::Portable;
+
+use super::offsets::{Offsets, Word};
+
+/// Operations whose best form depends on the instruction set.
+pub(crate) trait Simd: Copy + Send + Sync {
+    /// Moves the words `w` with `w - base < length` to the front of `kept`, less `base`, and where they stood to
+    /// `positions`; returns how many there are. The rest of both outputs is scratch.
+    ///
+    /// # Panics
+    /// If an output is shorter than `words`, rounded up to 16.
+    #[inline(always)]
+    fn keep<W: Word>(self, words: &[W], base: u64, length: u64, kept: &mut [W], positions: &mut [u32]) -> usize {
+        portable::keep(words, base, length, kept, positions)
+    }
+
+    /// `destination[k] = table[offsets[k]]` for elements of 4 bytes and offsets of 4 bytes.
+    #[inline(always)]
+    fn gather4(self, destination: &mut [[u8; 4]], table: &[[u8; 4]], offsets: Offsets<'_, [u8; 4]>) {
+        super::transfer::gather_each(destination, table, offsets);
+    }
+
+    /// The sum of two f16, given and returned as bits, rounded to nearest even.
+    fn add_f16(self, a: u16, b: u16) -> u16;
+
+    /// Adds a row of f16 to another of the same length.
+    #[inline(always)]
+    fn add_f16_row(self, row: &mut [[u8; 2]], other: &[[u8; 2]]) {
+        for (slot, value) in row.iter_mut().zip(other) {
+            *slot = self.add_f16(u16::from_le_bytes(*slot), u16::from_le_bytes(*value)).to_le_bytes();
+        }
+    }
+}
+
+/// Work that is compiled once for every instruction set.
+pub(crate) trait Task {
+    /// What it returns.
+    type Output;
+
+    /// Does the work. Implementations are `#[inline(always)]`, as is everything they call in their loops.
+    fn run<S: Simd>(self, simd: S) -> Self::Output;
+}
+
+/// A vector instruction set that this machine has.
+///
+/// The results are the same with every one; [`best`](Self::best) is what an [`Engine`](crate::host::Engine) uses.
+///
+/// ```
+/// use pto_exec::host::Backend;
+/// assert!(Backend::available().any(|backend| backend == Backend::best()));
+/// assert_eq!(Backend::PORTABLE.name(), "portable");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backend(Level);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+}
+
+impl Backend {
+    /// No vector instructions beyond those the program was compiled for.
+    pub const PORTABLE: Self = Self(Level::Portable);
+
+    /// AVX2 with F16C, if the machine has both.
+    pub fn avx2() -> Option<Self> {
+        #[cfg(target_arch = "x86_64")]
+        return Avx2::detect().map(|proof| Self(Level::Avx2(proof)));
+        #[cfg(not(target_arch = "x86_64"))]
+        None
+    }
+
+    /// AVX-512 (F, BW, CD, DQ, VL), if the machine has it.
+    pub fn avx512() -> Option<Self> {
+        #[cfg(target_arch = "x86_64")]
+        return Avx512::detect().map(|proof| Self(Level::Avx512(proof)));
+        #[cfg(not(target_arch = "x86_64"))]
+        None
+    }
+
+    /// Every backend of this machine, the portable one first and the best one last.
+    pub fn available() -> impl Iterator<Item = Self> {
+        [Some(Self::PORTABLE), Self::avx2(), Self::avx512()].into_iter().flatten()
+    }
+
+    /// The fastest backend of this machine; found out once.
+    pub fn best() -> Self {
+        static BEST: OnceLock<Backend> = OnceLock::new();
+        *BEST.get_or_init(|| Self::available().last().unwrap_or(Self::PORTABLE))
+    }
+
+    /// `portable`, `avx2` or `avx512`.
+    pub const fn name(self) -> &'static str {
+        match self.0 {
+            Level::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512(_) => "avx512",
+        }
+    }
+
+    /// Runs a task with this instruction set.
+    #[inline(always)]
+    pub(crate) fn run<T: Task>(self, task: T) -> T::Output {
+        match self.0 {
+            Level::Portable => task.run(Portable),
+            // SAFETY: a value of `Avx2` exists only where its features were detected.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2(proof) => unsafe { avx2::enter(proof, task) },
+            // SAFETY: a value of `Avx512` exists only where its features were detected.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512(proof) => unsafe { avx512::enter(proof, task) },
+        }
+    }
+}
+
+/// Runs a task without more features than the program was built for: loops that no vector unit speeds up need not be
+/// compiled several times.
+#[inline(always)]
+pub(crate) fn run_plain<T: Task>(task: T) -> T::Output {
+    task.run(Portable)
+}
+
+/// Asks for the cache line at `table[at]`; any `at` is fine.
+#[inline(always)]
+pub(crate) fn prefetch<T>(table: &[T], at: usize) {
+    // SAFETY: SSE is part of x86-64, and a prefetch faults at no address.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(table.as_ptr().wrapping_add(at).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (table, at);
+}
+
+#[cfg(test)]
+mod tests;

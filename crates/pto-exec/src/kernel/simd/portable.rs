@@ -1,0 +1,32 @@
+//! Plain Rust: what the compiler makes of it for the machine the program was built for.
+
+use half::f16;
+
+use super::Simd;
+use crate::kernel::offsets::Word;
+
+/// No vector instructions of our own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Portable;
+
+impl Simd for Portable {
+    #[inline(always)]
+    fn add_f16(self, a: u16, b: u16) -> u16 {
+        // The `const` conversions are the ones that do not ask the machine for its features.
+        f16::from_f32_const(f16::from_bits(a).to_f32_const() + f16::from_bits(b).to_f32_const()).to_bits()
+    }
+}
+
+/// [`Simd::keep`] without a compress instruction: every word is stored, and the next one overwrites it unless it stays.
+#[inline(always)]
+pub(super) fn keep<W: Word>(words: &[W], base: u64, length: u64, kept: &mut [W], positions: &mut [u32]) -> usize {
+    let (kept, positions) = (&mut kept[..words.len()], &mut positions[..words.len()]);
+    let mut count = 0;
+    for (i, word) in words.iter().enumerate() {
+        let offset = word.less(base);
+        kept[count] = offset;
+        positions[count] = i as u32;
+        count += usize::from(offset.get() < length);
+    }
+    count
+}

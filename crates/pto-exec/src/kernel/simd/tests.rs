@@ -1,0 +1,112 @@
+//! Every instruction set against plain Rust, at every lane and length, between guard words.
+
+use half::f16;
+
+use super::*;
+
+struct Keep<'a, W>(&'a [W], u64, u64, &'a mut [W], &'a mut [u32]);
+
+impl<W: Word> Task for Keep<'_, W> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> usize {
+        simd.keep(self.0, self.1, self.2, self.3, self.4)
+    }
+}
+
+fn keep_all<W: Word + PartialEq + core::fmt::Debug>(words: &[u64], base: u64, length: u64) {
+    let mask = if W::BYTES == 4 { u64::from(u32::MAX) } else { u64::MAX };
+    let lanes: Vec<W> = words.iter().map(|&w| W::put(w)).collect();
+    let expected: Vec<(u64, u32)> = (0u32..)
+        .zip(words)
+        .map(|(i, &w)| ((w & mask).wrapping_sub(base) & mask, i))
+        .filter(|(w, _)| *w < length)
+        .collect();
+    let room = words.len().next_multiple_of(16);
+    for backend in Backend::available() {
+        let (mut kept, mut positions) = (vec![W::put(0x55); room + 2], vec![0x55; room + 2]);
+        let count = backend.run(Keep(&lanes, base, length, &mut kept[1..=room], &mut positions[1..=room]));
+        let actual: Vec<_> = (1..=count).map(|i| (kept[i].get(), positions[i])).collect();
+        assert_eq!(actual, expected, "{} {words:x?} {base} {length}", backend.name());
+        for end in [0, room + 1] {
+            assert_eq!((kept[end].get(), positions[end]), (0x55, 0x55), "{} left its buffer", backend.name());
+        }
+    }
+}
+
+#[test]
+fn keep_finds_the_same_words_at_every_position() {
+    for size in [0usize, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48] {
+        for at in 0..size {
+            for odd in [4, 5, 9, 10, 11, 1 << 31, u64::from(u32::MAX), u64::MAX] {
+                let mut words = vec![7; size];
+                words[at] = odd;
+                keep_all::<[u8; 4]>(&words, 5, 5);
+                keep_all::<[u8; 8]>(&words, 5, 5);
+                let mut words = vec![odd; size];
+                words[at] = 7;
+                keep_all::<[u8; 4]>(&words, 5, 5);
+                keep_all::<[u8; 8]>(&words, 5, 5);
+            }
+        }
+    }
+    keep_all::<[u8; 8]>(&[0, 1 << 40, (1 << 40) + 3, u64::MAX], 1 << 40, 1 << 33);
+    keep_all::<[u8; 4]>(&[0, 1, 1 << 31, u32::MAX.into()], 0, 1 << 32);
+}
+
+struct AddF16<'a>(&'a mut [[u8; 2]], &'a [[u8; 2]], bool);
+
+impl Task for AddF16<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        if self.2 {
+            simd.add_f16_row(self.0, self.1);
+        } else {
+            for (a, b) in self.0.iter_mut().zip(self.1) {
+                *a = simd.add_f16(u16::from_le_bytes(*a), u16::from_le_bytes(*b)).to_le_bytes();
+            }
+        }
+    }
+}
+
+/// All 65,536 numbers against a few others, as rows and one by one.
+#[test]
+fn f16_sums_are_those_of_one_rounding() {
+    for other in [0x0000u16, 0x8000, 0x3c00, 0x0001, 0x8001, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e01, 0x1400, 0x6bff] {
+        let numbers: Vec<[u8; 2]> = (0..=u16::MAX).map(u16::to_le_bytes).collect();
+        let others = vec![other.to_le_bytes(); numbers.len()];
+        for backend in Backend::available() {
+            for row in [false, true] {
+                let mut sums = numbers.clone();
+                backend.run(AddF16(&mut sums, &others, row));
+                for (bits, sum) in (0..=u16::MAX).zip(sums) {
+                    let (a, b) = (f16::from_bits(bits).to_f64(), f16::from_bits(other).to_f64());
+                    let (expected, actual) = (f16::from_f64(a + b), f16::from_le_bytes(sum));
+                    assert!(
+                        expected.to_bits() == actual.to_bits() || (expected.is_nan() && actual.is_nan()),
+                        "{}: {bits:04x} + {other:04x}",
+                        backend.name()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn f16_rows_of_every_length_stay_within_their_ends() {
+    for length in 0..70usize {
+        for backend in Backend::available() {
+            let one = f16::ONE.to_le_bytes();
+            let mut row = vec![one; length + 2];
+            backend.run(AddF16(&mut row[1..=length], &vec![one; length], true));
+            let two = f16::from_f32(2.0).to_le_bytes();
+            for (i, value) in row.iter().enumerate() {
+                assert_eq!(*value, if i == 0 || i == length + 1 { one } else { two });
+            }
+        }
+    }
+}

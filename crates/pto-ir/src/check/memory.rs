@@ -1,0 +1,386 @@
+//! Views, windows, tiles, plain transfers and scalar accesses: what constants already decide.
+
+use pto_isa::rules::{
+    ALIGN_ADDRESS, BOUNDS_UB_ADDRESS, LAYOUT_LOCATION, SHAPE_NEGATIVE, SHAPE_OVERFLOW, SHAPE_VALID_EXTENT,
+};
+use pto_isa::tile::BLOCK_BYTES;
+use pto_isa::{Extent, Location, Rule, Tensor, Tile};
+
+use super::{Checker, rules};
+use crate::facts::Placement;
+use crate::{Diagnostic, OpKind, Operand, Place, Type, ValueId, ViewType};
+
+impl<'a> Checker<'a> {
+    /// Judges an operation whose operands are of the right kinds.
+    pub(super) fn values(&mut self, op: &'a OpKind, place: Place) {
+        match op {
+            OpKind::MakeView { result, pointer, shape, strides, .. } => {
+                self.make_view(op, *result, *pointer, shape, strides, place);
+            }
+            OpKind::PartitionView { result, view, offsets, sizes } => {
+                self.partition(*result, *view, offsets, sizes, place);
+            }
+            OpKind::AllocTile { result, address, valid_rows, valid_cols } => {
+                let operands = [*address, *valid_rows, *valid_cols];
+                for operand in operands.into_iter().flatten() {
+                    self.not_negative(op, operand, place);
+                }
+                self.tile(*result, place);
+            }
+            OpKind::Assign { tile, address } => {
+                self.not_negative(op, *address, place);
+                self.tile(*tile, place);
+            }
+            OpKind::SetValidShape { tile, rows, cols } => {
+                self.valid_shape(*tile, [*rows, *cols], place);
+                self.tile(*tile, place);
+            }
+            OpKind::Subview { result, source, offsets, sizes } => {
+                self.subview(*result, *source, *offsets, *sizes, place);
+            }
+            OpKind::Load { src: view, dst: tile } | OpKind::Store { src: tile, dst: view } => {
+                self.transfer(op, *view, *tile, place);
+            }
+            OpKind::Move { src, dst } => self.tile_move(op, *src, *dst, place),
+            OpKind::GetValue { tile, offset, .. } | OpKind::SetValue { tile, offset, .. } => {
+                self.in_tile(op, "tile", *tile, place);
+                let elements = self.facts.tile(*tile).and_then(|fact| fact.tile.elements());
+                self.element(op, *tile, *offset, elements, place);
+            }
+            OpKind::LoadScalar { pointer, offset, .. } | OpKind::StoreScalar { pointer, offset, .. } => {
+                // A pointer's buffer is known to the run only.
+                let elements = self.facts.view(*pointer).and_then(|view| view.tensor.span());
+                self.element(op, *pointer, *offset, elements, place);
+            }
+            _ => self.instruction(op, place),
+        }
+    }
+
+    fn not_negative(&mut self, op: &OpKind, operand: Operand, place: Place) {
+        if let Some(value) = self.facts.operand(operand)
+            && value < 0
+        {
+            let message = format!("{}: expected an extent, stride or address of at least 0, found {value}", op.name());
+            self.report(Diagnostic::new(SHAPE_NEGATIVE, place, message));
+        }
+    }
+
+    fn view_type(&self, value: ValueId) -> Option<&'a ViewType> {
+        match self.facts.ty(value)? {
+            Type::View(view) | Type::Group(view) => Some(view),
+            _ => None,
+        }
+    }
+
+    /// False if the type has no dimension or more than five.
+    fn rank(&mut self, ty: &ViewType, place: Place) -> bool {
+        let fits = (1..=5).contains(&ty.shape.len());
+        if !fits {
+            let message = format!("expected one to five dimensions, found {}", ty.shape.len());
+            self.report(Diagnostic::new(&rules::RANK, place, message));
+        }
+        fits
+    }
+
+    fn count(&mut self, what: &str, found: usize, expected: usize, place: Place) {
+        if found != expected {
+            let message = format!("expected {expected} {what}, one per dimension, found {found}");
+            self.report(Diagnostic::new(&rules::VIEW, place, message));
+        }
+    }
+
+    fn make_view(
+        &mut self,
+        op: &'a OpKind,
+        result: ValueId,
+        pointer: ValueId,
+        shape: &[Operand],
+        strides: &[Operand],
+        place: Place,
+    ) {
+        let Some(ty) = self.view_type(result) else { return };
+        if !self.rank(ty, place) {
+            return;
+        }
+        if let Some(Type::Pointer(element)) = self.facts.ty(pointer)
+            && *element != ty.element
+        {
+            let message = format!("expected a view of {element}, the pointer's element type, found {}", ty.element);
+            let diagnostic = self.about(Diagnostic::new(&rules::VIEW, place, message), pointer);
+            self.report(diagnostic);
+        }
+        self.count("extents", shape.len(), ty.shape.len(), place);
+        if !strides.is_empty() {
+            self.count("strides", strides.len(), ty.shape.len(), place);
+        }
+        for operand in shape.iter().chain(strides) {
+            self.not_negative(op, *operand, place);
+        }
+        self.agrees("extent", &ty.shape, shape, place);
+        if let Some(named) = &ty.strides {
+            self.agrees("stride", named, strides, place);
+        }
+        if let Some(tensor) = self.facts.view(result).map(|view| view.tensor) {
+            self.overflow(&tensor, place);
+        }
+    }
+
+    /// Constants are those that the type names.
+    fn agrees(&mut self, what: &str, named: &[Option<u64>], operands: &[Operand], place: Place) {
+        for (at, (named, operand)) in named.iter().zip(operands).enumerate() {
+            if let (Some(named), Some(value)) = (named, self.facts.operand(*operand))
+                && i64::try_from(*named) != Ok(value)
+            {
+                let message = format!("expected {what} {named} of dimension {at} as in the type, found {value}");
+                self.report(Diagnostic::new(&rules::VIEW_SHAPE, place, message));
+            }
+        }
+    }
+
+    fn overflow(&mut self, tensor: &Tensor, place: Place) {
+        let fits = |elements: Option<u64>| {
+            let bytes = elements.and_then(|elements| elements.checked_mul(tensor.element.size()));
+            bytes.is_some_and(|bytes| i64::try_from(bytes).is_ok())
+        };
+        // Packed strides that overflow are unknown, so extents are judged by themselves.
+        let extents = tensor.shape.iter().all(|extent| extent.known().is_some());
+        if (extents && !fits(tensor.elements())) || (tensor.is_known() && !fits(tensor.span())) {
+            let message = format!("expected a size of at most 2^63 - 1 bytes, found {tensor}");
+            self.report(Diagnostic::new(SHAPE_OVERFLOW, place, message));
+        }
+    }
+
+    fn partition(&mut self, result: ValueId, view: ValueId, offsets: &[Operand], sizes: &[Operand], place: Place) {
+        let (Some(ty), Some(of)) = (self.view_type(result), self.view_type(view)) else { return };
+        if !(self.rank(ty, place) && (1..=5).contains(&of.shape.len())) {
+            return;
+        }
+        if ty.element != of.element {
+            let message = format!("expected a window of {}, the view's element type, found {}", of.element, ty.element);
+            let diagnostic = self.about(Diagnostic::new(&rules::VIEW, place, message), view);
+            self.report(diagnostic);
+        }
+        let rank = of.shape.len();
+        self.count("offsets", offsets.len(), rank, place);
+        self.count("sizes", sizes.len(), rank, place);
+        self.count("dimensions of the result", ty.shape.len(), rank, place);
+        if offsets.len() != rank || sizes.len() != rank {
+            return;
+        }
+        self.agrees("size", &ty.shape, sizes, place);
+        let Some(whole) = self.facts.view(view).map(|view| view.tensor) else { return };
+        for at in 0..rank {
+            let (offset, size) = (self.facts.operand(offsets[at]), self.facts.operand(sizes[at]));
+            let extent = whole.shape[5 - rank + at].known();
+            // A size that only the run knows is at least zero, so an offset can be too large by itself.
+            let broken = match (offset, size, extent) {
+                (Some(offset), _, _) if offset < 0 => true,
+                (_, Some(size), _) if size < 0 => true,
+                (offset, size, Some(extent)) => {
+                    i128::from(offset.unwrap_or(0)) + i128::from(size.unwrap_or(0)) > i128::from(extent)
+                }
+                _ => false,
+            };
+            if broken {
+                let known = |value: Option<i64>| value.map_or("?".into(), |value| value.to_string());
+                let extent = extent.map_or("?".into(), |extent| extent.to_string());
+                let message = format!(
+                    "expected a window inside the {extent} of dimension {at}, found offset {} and size {}",
+                    known(offset),
+                    known(size)
+                );
+                let diagnostic = self.about(Diagnostic::new(&rules::PARTITION, place, message), view);
+                self.report(diagnostic);
+            }
+        }
+    }
+
+    /// Judges a tile as it is after the operation that makes or changes it.
+    fn tile(&mut self, value: ValueId, place: Place) {
+        let Some(fact) = self.facts.tile(value).copied() else { return };
+        let (tile, target) = (fact.tile, self.target);
+        let mut broken = |rule: &'static Rule, message: String| {
+            let diagnostic = Diagnostic::new(rule, place, format!("{}: {message}", self.name(value))).on(target);
+            self.report(diagnostic);
+        };
+        if tile.bytes().is_none_or(|bytes| i64::try_from(bytes).is_err()) {
+            return broken(SHAPE_OVERFLOW, format!("expected a size of at most 2^63 - 1 bytes, found {tile}"));
+        }
+        if tile.valid_rows.exceeds(Extent::Static(tile.rows)) || tile.valid_cols.exceeds(Extent::Static(tile.cols)) {
+            let message = format!(
+                "expected valid extents within the padded {}x{}, found {}x{}",
+                tile.rows, tile.cols, tile.valid_rows, tile.valid_cols
+            );
+            broken(SHAPE_VALID_EXTENT, message);
+        }
+        let Some(ub) = target.profile().ub else { return };
+        if let (Placement::At(address), Location::Vec) = (fact.placement, tile.location) {
+            if !address.is_multiple_of(BLOCK_BYTES) {
+                broken(
+                    ALIGN_ADDRESS,
+                    format!("expected an address that is a multiple of {BLOCK_BYTES}, found 0x{address:x}"),
+                );
+            }
+            let end = ub.end();
+            if tile.range().is_none_or(|(_, tile_end)| tile_end > end) {
+                let bytes = tile.bytes().unwrap_or_default();
+                broken(
+                    BOUNDS_UB_ADDRESS,
+                    format!("expected a tile that ends by 0x{end:x}, found {bytes} bytes at 0x{address:x}"),
+                );
+            }
+        }
+    }
+
+    fn valid_shape(&mut self, tile: ValueId, extents: [Operand; 2], place: Place) {
+        let Some(Type::Tile(ty)) = self.facts.ty(tile) else { return };
+        for (what, named, operand) in [("rows", ty.valid_rows, extents[0]), ("columns", ty.valid_cols, extents[1])] {
+            let Some(value) = self.facts.operand(operand) else { continue };
+            if value < 0 {
+                let message = format!("expected at least 0 valid {what}, found {value}");
+                self.report(Diagnostic::new(SHAPE_NEGATIVE, place, message));
+            } else if let Extent::Static(named) = named
+                && named != value as u64
+            {
+                let message =
+                    format!("expected {named} valid {what} as in the type of {}, found {value}", self.name(tile));
+                let diagnostic = self.about(Diagnostic::new(&rules::VALID_STATIC, place, message), tile);
+                self.report(diagnostic);
+            }
+        }
+    }
+
+    fn subview(&mut self, result: ValueId, source: ValueId, offsets: [Operand; 2], sizes: [Operand; 2], place: Place) {
+        let (Some(Type::Tile(ty)), Some(Type::Tile(of))) = (self.facts.ty(result), self.facts.ty(source)) else {
+            return;
+        };
+        if ty.element != of.element {
+            let message = format!("expected a window of {}, the tile's element type, found {}", of.element, ty.element);
+            let diagnostic = self.about(Diagnostic::new(&rules::TRANSFER_TYPE, place, message), source);
+            self.report(diagnostic);
+        }
+        for (what, offset, size, extent) in
+            [("rows", offsets[0], sizes[0], of.rows), ("columns", offsets[1], sizes[1], of.cols)]
+        {
+            let (offset, size) = (self.facts.operand(offset), self.facts.operand(size));
+            let negative = offset.is_some_and(|offset| offset < 0) || size.is_some_and(|size| size < 0);
+            let end = i128::from(offset.unwrap_or(0)) + i128::from(size.unwrap_or(0));
+            if negative || end > i128::from(extent) {
+                let known = |value: Option<i64>| value.map_or("?".into(), |value| value.to_string());
+                let message = format!(
+                    "expected a window inside the {extent} {what} of the tile, found offset {} and size {}",
+                    known(offset),
+                    known(size)
+                );
+                let diagnostic = self.about(Diagnostic::new(&rules::SUBVIEW, place, message), source);
+                self.report(diagnostic);
+            }
+        }
+    }
+
+    /// Plain transfers and scalar accesses work on vector tiles that have an address by now.
+    pub(super) fn in_tile(&mut self, op: &OpKind, role: &str, value: ValueId, place: Place) {
+        let Some(fact) = self.facts.tile(value).copied() else { return };
+        if fact.tile.location != Location::Vec {
+            let message = format!("`{role}` of {}: expected location vec, found {}", op.name(), fact.tile.location);
+            let diagnostic = self.about(Diagnostic::new(LAYOUT_LOCATION, place, message), value);
+            self.report(diagnostic);
+        }
+        self.has_address(op, role, value, place);
+    }
+
+    /// A tile that some `tassign` places is used after it.
+    pub(super) fn has_address(&mut self, op: &OpKind, role: &str, value: ValueId, place: Place) {
+        let unplaced = self.facts.tile(value).is_some_and(|fact| fact.placement == Placement::Unplaced);
+        if unplaced && self.assigned.binary_search(&value).is_ok() {
+            let message = format!("`{role}` of {}: {} has no address yet", op.name(), self.name(value));
+            let diagnostic = self.about(Diagnostic::new(&rules::UNASSIGNED, place, message), value);
+            self.report(diagnostic);
+        }
+    }
+
+    fn transfer(&mut self, op: &OpKind, view: ValueId, tile: ValueId, place: Place) {
+        self.in_tile(op, "tile", tile, place);
+        let (Some(fact), Some(known)) = (self.facts.tile(tile).copied(), self.facts.view(view).copied()) else {
+            return;
+        };
+        if fact.tile.element != known.tensor.element {
+            let message = format!(
+                "{}: expected one element type, found a view of {} and a tile of {}",
+                op.name(),
+                known.tensor.element,
+                fact.tile.element
+            );
+            let diagnostic = Diagnostic::new(&rules::TRANSFER_TYPE, place, message);
+            let diagnostic = self.about(self.about(diagnostic, view), tile);
+            self.report(diagnostic);
+        }
+        let (rows, cols) = known.matrix();
+        let beyond = |valid: Extent, extent: Option<u64>| valid.exceeds(Extent::Dynamic(extent));
+        if beyond(fact.tile.valid_rows, rows) || beyond(fact.tile.valid_cols, cols) {
+            let known = |extent: Option<u64>| Extent::Dynamic(extent);
+            let message = format!(
+                "{}: expected a view of at least the tile's valid {}x{}, found {}x{}",
+                op.name(),
+                fact.tile.valid_rows,
+                fact.tile.valid_cols,
+                known(rows),
+                known(cols)
+            );
+            let diagnostic = Diagnostic::new(&rules::TRANSFER_SHAPE, place, message);
+            let diagnostic = self.about(self.about(diagnostic, view), tile);
+            self.report(diagnostic);
+        }
+    }
+
+    fn tile_move(&mut self, op: &OpKind, src: ValueId, dst: ValueId, place: Place) {
+        self.in_tile(op, "src", src, place);
+        self.in_tile(op, "dst", dst, place);
+        let (Some(from), Some(to)) = (self.facts.tile(src).copied(), self.facts.tile(dst).copied()) else { return };
+        let target = self.target;
+        let mut broken = |rule: &'static Rule, message: String| {
+            let diagnostic = Diagnostic::new(rule, place, format!("pto.tmov: {message}"));
+            let diagnostic = self.about(self.about(diagnostic, src), dst);
+            self.report(diagnostic);
+        };
+        if from.tile.element != to.tile.element {
+            let (found, expected) = (from.tile.element, to.tile.element);
+            broken(&rules::TRANSFER_TYPE, format!("expected one element type, found {found} and {expected}"));
+        }
+        let size = |tile: &Tile| format!("{}x{}", tile.valid_rows, tile.valid_cols);
+        if from.tile.valid_rows.differs(to.tile.valid_rows) || from.tile.valid_cols.differs(to.tile.valid_cols) {
+            let message = format!(
+                "expected the source's valid {} in the destination, found {}",
+                size(&from.tile),
+                size(&to.tile)
+            );
+            broken(&rules::TRANSFER_SHAPE, message);
+        }
+        // A move onto itself is none; anything between overwrites what is still to be read.
+        if let (Some(a), Some(b)) = (from.range(), to.range())
+            && target.profile().ub.is_some()
+            && from.storage.root != to.storage.root
+            && a.0 < b.1
+            && b.0 < a.1
+        {
+            broken(
+                &rules::ALIAS_LIVE,
+                format!(
+                    "expected a destination apart from the source's [0x{:x}, 0x{:x}), found [0x{:x}, 0x{:x})",
+                    a.0, a.1, b.0, b.1
+                ),
+            );
+        }
+    }
+
+    fn element(&mut self, op: &OpKind, of: ValueId, offset: Operand, elements: Option<u64>, place: Place) {
+        let Some(offset) = self.facts.operand(offset) else { return };
+        let beyond = elements.is_some_and(|elements| offset >= 0 && offset as u64 >= elements);
+        if offset < 0 || beyond {
+            let limit = elements.map_or("0 or more".into(), |elements| format!("below {elements}"));
+            let message = format!("{}: expected an offset {limit}, found {offset}", op.name());
+            let diagnostic = self.about(Diagnostic::new(&rules::ELEMENT, place, message), of);
+            self.report(diagnostic);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What the lanes of gathers and scatters show: negative ones, collisions, results that depend on the schedule.
+
+use pto_exec::reference;
+use pto_ir::Diagnostic;
+use pto_isa::{Atomic, Coalesce, Conflict, ElementClass, ElementType, Instruction, OutOfBounds, Target, rules as isa};
+
+use crate::collisions::Met;
+use crate::effects::refusal;
+use crate::machine::{Machine, decode};
+use crate::report::{Nondeterministic, Operation};
+use crate::state::{TileState, Value, View, known};
+use crate::work::Refusal;
+
+impl Machine<'_> {
+    /// Keeps what a picture of the instruction needs.
+    pub(crate) fn picture(&mut self, instruction: &Instruction, view: &View, idx: &TileState, lanes: &[u8], step: u32) {
+        if self.operations.len() >= self.options.max_operations {
+            return;
+        }
+        let capacity = instruction.capacity(self.target).unwrap_or(0);
+        let oob = instruction.policy().map_or(OutOfBounds::Undefined, |p| p.oob_or_default());
+        let indices = lane_values(idx, lanes, self.target.profile().signed_lanes);
+        let slots = indices.iter().map(|index| slot_of(*index, capacity, oob)).collect();
+        let mode = instruction.coalesce(self.target);
+        let payload = instruction.payload();
+        let cols = known(view.tensor.shape[4]).max(1);
+        let rows = if mode == Some(Coalesce::Row) { capacity } else { capacity.div_ceil(cols) };
+        self.operations.push(Operation {
+            name: instruction.opcode().name(),
+            place: self.place(step),
+            mode,
+            table: (self.buffers[view.buffer].name.clone(), rows, cols),
+            payload: (known(payload.valid_rows), known(payload.valid_cols)),
+            indices,
+            slots,
+        });
+    }
+
+    pub(crate) fn negative_lanes(&mut self, idx: &TileState, lanes: &[u8], step: u32) {
+        let signed = idx.tile.element.class() == ElementClass::Signed;
+        if !signed || self.target.profile().signed_lanes {
+            return;
+        }
+        let tile = &idx.tile;
+        let (rows, cols, size) = (known(tile.valid_rows), known(tile.valid_cols), tile.element.size());
+        let sign = |lane: &[u8]| lane[size as usize - 1] & 0x80 != 0;
+        // One look over the whole tile, padding included, usually settles it.
+        if !lanes.chunks_exact(size as usize).any(sign) {
+            return;
+        }
+        let negative = |row: u64, col: u64| sign(&lanes[(tile.offset(row, col) * size) as usize..][..size as usize]);
+        let mut found =
+            (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))).filter(|(r, c)| negative(*r, *c));
+        let Some((row, col)) = found.next() else { return };
+        let count = 1 + found.count();
+        let at = (tile.offset(row, col) * size) as usize;
+        let Value::Integer(value) = decode(tile.element, &lanes[at..at + size as usize]) else { return };
+        let message = format!(
+            "{count} index lane(s) are negative, first ({row}, {col}) = {value}, which {} reads as {}",
+            self.target, value as u32
+        );
+        let place = self.place(step);
+        self.say(Diagnostic::new(isa::BOUNDS_NEGATIVE_LANE, place, message));
+    }
+
+    pub(crate) fn collisions(&mut self, instruction: &Instruction, view: &View, met: Met, step: u32) {
+        self.lanes.collisions += met.collisions;
+        let (Some(slot), Target::A5) = (met.first, self.target) else { return };
+        let policy = instruction.policy().copied().unwrap_or_default();
+        let float = view.tensor.element.class() == ElementClass::Float;
+        let why = match policy.atomic_or_default() {
+            Atomic::None if policy.conflict_or_default() == Conflict::Default => {
+                "the surviving writer is whichever the warp scheduler runs last"
+            }
+            Atomic::Add if float => "the sum's last bits depend on the order in which warps add",
+            _ => return,
+        };
+        let message = format!("{} lanes meet in slots hit before, first in element {slot}: {why}", met.collisions);
+        let place = self.place(step);
+        self.say(Diagnostic::new(isa::CONFLICT_NONDETERMINISTIC, place, message));
+    }
+
+    /// Lists the slots whose value depends on the schedule, with the values they may take.
+    pub(crate) fn explore(
+        &mut self,
+        instruction: &Instruction,
+        src: &TileState,
+        view: &View,
+        lanes: &[u8],
+        before: &[u8],
+    ) -> Result<(), Refusal> {
+        let policy = instruction.policy().copied().unwrap_or_default();
+        let element = view.tensor.element;
+        let float = element.class() == ElementClass::Float;
+        let atomic = policy.atomic_or_default();
+        let depends = match atomic {
+            Atomic::None => policy.conflict_or_default() == Conflict::Default,
+            Atomic::Add => float,
+            Atomic::Max | Atomic::Min => false,
+        };
+        if !depends || self.target != Target::A5 {
+            return Ok(());
+        }
+        let slots = reference::slots(instruction, self.target, lanes).map_err(refusal)?;
+        let cols = known(src.tile.valid_cols);
+        let mut writers: std::collections::BTreeMap<u64, Vec<f64>> = Default::default();
+        let tile = self.tile_slice(src).to_vec();
+        let size = element.size() as usize;
+        for (lane, slot) in slots.iter().enumerate() {
+            let Some(slot) = slot else { continue };
+            let (row, col) = (lane as u64 / cols, lane as u64 % cols);
+            let at = src.tile.offset(row, col) as usize * size;
+            writers.entry(slot + view.offset).or_default().push(number(decode(element, &tile[at..at + size])));
+        }
+        let name = self.buffers[view.buffer].name.clone();
+        for (index, values) in writers.into_iter().filter(|(_, values)| values.len() > 1) {
+            let mut candidates = match atomic {
+                Atomic::None => values,
+                _ => {
+                    let at = index as usize * size;
+                    sums(element, number(decode(element, &before[at..at + size])), &values)
+                }
+            };
+            candidates.sort_by(f64::total_cmp);
+            candidates.dedup_by(|a, b| a.to_bits() == b.to_bits());
+            if candidates.len() > 1 {
+                self.nondeterministic.push(Nondeterministic { buffer: name.clone(), index, candidates });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The index lanes as numbers, row-major.
+pub(crate) fn lane_values(idx: &TileState, lanes: &[u8], signed: bool) -> Vec<i64> {
+    let tile = &idx.tile;
+    let size = tile.element.size() as usize;
+    let (rows, cols) = (known(tile.valid_rows), known(tile.valid_cols));
+    let value = |(row, col): (u64, u64)| {
+        let at = tile.offset(row, col) as usize * size;
+        let mut bytes = [0; 8];
+        bytes[..size].copy_from_slice(&lanes[at..at + size]);
+        let bits = u64::from_le_bytes(bytes);
+        match decode(tile.element, &lanes[at..at + size]) {
+            Value::Integer(value) if signed => value,
+            _ => bits as i64,
+        }
+    };
+    (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))).map(value).collect()
+}
+
+/// Where the policy sends an index; `None` if it is dropped or zeroed.
+fn slot_of(index: i64, capacity: u64, oob: OutOfBounds) -> Option<u64> {
+    match u64::try_from(index) {
+        Ok(slot) if slot < capacity => Some(slot),
+        outside => match oob {
+            OutOfBounds::Clamp => Some(outside.map_or(0, |_| capacity.saturating_sub(1))),
+            OutOfBounds::Wrap if capacity > 0 => Some(i128::from(index).rem_euclid(i128::from(capacity)) as u64),
+            _ => None,
+        },
+    }
+}
+
+/// Storage slots that the lanes of an index TSCATTER write.
+pub(crate) fn tile_slots(instruction: &Instruction, idx: &TileState, lanes: &[u8]) -> Vec<u64> {
+    let src = instruction.payload();
+    let tile = &idx.tile;
+    let rows = known(tile.valid_rows).min(known(src.valid_rows));
+    let cols = known(tile.valid_cols).min(known(src.valid_cols));
+    let size = tile.element.size() as usize;
+    let lane = |row: u64, col: u64| {
+        let at = tile.offset(row, col) as usize * size;
+        let mut bytes = [0; 8];
+        bytes[..size].copy_from_slice(&lanes[at..at + size]);
+        u64::from_le_bytes(bytes)
+    };
+    (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))).map(|(row, col)| lane(row, col)).collect()
+}
+
+fn number(value: Value) -> f64 {
+    match value {
+        Value::Integer(value) => value as f64,
+        Value::Float(value) => value,
+        _ => 0.0,
+    }
+}
+
+/// The most orders of addition that are tried for one slot.
+const MAX_ORDERS: usize = 64;
+
+/// Sums that different orders of addition give, each addition rounded to the element type.
+fn sums(element: ElementType, old: f64, values: &[f64]) -> Vec<f64> {
+    let round = |x: f64| match element {
+        ElementType::F16 => half::f16::from_f32(x as f32).to_f64(),
+        ElementType::BF16 => half::bf16::from_f32(x as f32).to_f64(),
+        ElementType::F32 => f64::from(x as f32),
+        _ => x,
+    };
+    let mut found = Vec::new();
+    let mut order: Vec<f64> = values.to_vec();
+    for turn in 0..MAX_ORDERS {
+        found.push(order.iter().fold(old, |sum, value| round(sum + value)));
+        // Rotations and swaps visit different orders without enumerating all of them.
+        let n = order.len();
+        order.rotate_left(1);
+        order.swap(turn % n, (turn * 7 + 3) % n);
+    }
+    found
+}

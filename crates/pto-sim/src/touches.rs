@@ -1,0 +1,193 @@
+//! What instructions touch: races, bytes never written, tiles overwritten.
+
+use pto_ir::{Diagnostic, Pipe, Touch, ValueId};
+use pto_isa::Rule;
+
+use crate::hazard::{Access, Kind, Race};
+use crate::machine::Machine;
+use crate::pipeline::Outcome;
+use crate::rules;
+use crate::state::{TileState, View};
+use crate::transfer;
+use crate::ub::Problem;
+use crate::work::Work;
+
+impl Machine<'_> {
+    pub(crate) fn touch(&mut self, work: &Work, touch: Touch, pipe: Pipe, outcome: &Outcome, step: u32) {
+        match (touch, work) {
+            (Touch::ReadSrc, Work::Load { view, tile }) => {
+                let ranges = transfer::view_ranges(view, tile);
+                self.touch_buffer(view.buffer, &ranges, Kind::Read, pipe, step);
+            }
+            (Touch::WriteDst, Work::Load { tile, .. }) => {
+                let ranges = if tile.tile.pad == pto_isa::PadValue::Null {
+                    tile.valid_ranges()
+                } else {
+                    vec![tile.allocation()]
+                };
+                self.touch_ub(tile.owner, &ranges, Kind::Write, pipe, step);
+            }
+            (Touch::ReadSrc, Work::Store { tile, .. }) => {
+                self.touch_ub(tile.owner, &tile.valid_ranges(), Kind::Read, pipe, step);
+            }
+            (Touch::WriteDst, Work::Store { tile, view }) => {
+                let ranges = transfer::view_ranges(view, tile);
+                self.touch_buffer(view.buffer, &ranges, Kind::Write, pipe, step);
+            }
+            (Touch::ReadSrc, Work::Move { src, .. } | Work::Tile { src, .. } | Work::Scatter { src, .. }) => {
+                self.touch_ub(src.owner, &src.valid_ranges(), Kind::Read, pipe, step)
+            }
+            (
+                Touch::ReadIdx,
+                Work::Tile { idx: Some(idx), .. } | Work::Gather { idx, .. } | Work::Scatter { idx, .. },
+            ) => {
+                self.touch_ub(idx.owner, &idx.valid_ranges(), Kind::Read, pipe, step);
+            }
+            (Touch::WriteDst, Work::Move { dst, .. } | Work::Gather { dst, .. }) => {
+                self.touch_ub(dst.owner, &dst.valid_ranges(), Kind::Write, pipe, step);
+            }
+            // Device targets clear the whole allocation first.
+            (Touch::WriteDst, Work::Tile { dst, .. }) => {
+                self.touch_ub(dst.owner, &[dst.allocation()], Kind::Write, pipe, step);
+            }
+            (Touch::ReadTable, Work::Gather { view, .. } | Work::Scatter { view, .. }) => {
+                self.touch_table(view, outcome, Kind::Read, pipe, step);
+            }
+            (Touch::WriteTable, Work::Scatter { view, .. }) => {
+                self.touch_table(view, outcome, Kind::Write, pipe, step);
+            }
+            _ => {}
+        }
+    }
+
+    /// A contiguous access to UB: races, and whose data the bytes hold.
+    pub(crate) fn touch_ub(&mut self, owner: u32, ranges: &[(u64, u64)], kind: Kind, pipe: Pipe, step: u32) {
+        if !self.options.sanitize {
+            return;
+        }
+        for &(start, end) in ranges {
+            if kind == Kind::Write {
+                self.contents.write(owner, start, end, step);
+            }
+            if self.is_device() {
+                let access = Access { pipe, epoch: self.device.clocks.epoch(pipe), step };
+                let clock = *self.device.clocks.of(pipe);
+                if let Some(race) = self.ub_shadow.access(kind, access, &clock, start, end) {
+                    self.race(rules::RACE_UB, "UB", &race, kind, pipe, step);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn touch_buffer(&mut self, buffer: usize, ranges: &[(u64, u64)], kind: Kind, pipe: Pipe, step: u32) {
+        let access = Access { pipe, epoch: self.device.clocks.epoch(pipe), step };
+        let clock = *self.device.clocks.of(pipe);
+        for &(start, end) in ranges {
+            if let Some(race) = self.buffers[buffer].shadow.access(kind, access, &clock, start, end) {
+                let name = self.buffers[buffer].name.clone();
+                self.race(rules::RACE_GM, &name, &race, kind, pipe, step);
+            }
+        }
+    }
+
+    pub(crate) fn touch_buffer_scalar(&mut self, buffer: usize, at: u64, size: u64, kind: Kind, step: u32) {
+        if self.is_device() && self.options.sanitize {
+            self.touch_buffer(buffer, &[(at, at + size)], kind, Pipe::S, step);
+        }
+    }
+
+    pub(crate) fn touch_table(&mut self, view: &View, outcome: &Outcome, kind: Kind, pipe: Pipe, step: u32) {
+        let access = Access { pipe, epoch: self.device.clocks.epoch(pipe), step };
+        let clock = *self.device.clocks.of(pipe);
+        let size = view.tensor.element.size();
+        let buffer = &mut self.buffers[view.buffer];
+        let length = buffer.bytes.len() as u64;
+        if let Some(race) = buffer.shadow.access_scattered(kind, access, &clock, (length, size), &outcome.slots) {
+            let name = buffer.name.clone();
+            self.race(rules::RACE_GM, &name, &race, kind, pipe, step);
+        }
+    }
+
+    pub(crate) fn race(&mut self, rule: &'static Rule, memory: &str, race: &Race, kind: Kind, pipe: Pipe, step: u32) {
+        let verb = |kind: Kind| if kind == Kind::Read { "reads" } else { "writes" };
+        let (earlier, byte) = (race.earlier, race.byte);
+        let message = format!(
+            "{} {} byte 0x{byte:x} of {memory} here, and nothing orders that after {} {} it",
+            pipe.name(),
+            verb(kind),
+            earlier.pipe.name(),
+            if race.earlier_kind == Kind::Read { "reading" } else { "writing" },
+        );
+        let help = format!(
+            "set_flag[{0}, {1}, EVENT_IDn] after the earlier access and wait_flag[{0}, {1}, EVENT_IDn] before this one",
+            earlier.pipe.name(),
+            pipe.name()
+        );
+        let (place, other) = (self.place(step), self.place(earlier.step));
+        let label = format!("{} {} it here", earlier.pipe.name(), verb(race.earlier_kind));
+        self.say(Diagnostic::new(rule, place, message).label(other, label).help(help));
+    }
+
+    /// Everything an instruction reads from UB was written, and is still there.
+    pub(crate) fn check_reads(&mut self, work: &Work, step: u32) {
+        let read: Vec<TileState> = match work {
+            Work::Load { .. } | Work::Collective(_) => vec![],
+            Work::Store { tile, .. } => vec![*tile],
+            Work::Move { src, .. } => vec![*src],
+            Work::Gather { idx, .. } => vec![*idx],
+            Work::Scatter { src, idx, .. } => vec![*src, *idx],
+            Work::Tile { src, idx, .. } => [Some(*src), *idx].into_iter().flatten().collect(),
+        };
+        for state in read {
+            for (start, end) in state.valid_ranges() {
+                match self.contents.read(state.owner, start, end) {
+                    None => {}
+                    Some(problem) => {
+                        self.bad_read(&state, problem, step);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn bad_read(&mut self, state: &TileState, problem: Problem, step: u32) {
+        let value = self.function.value(ValueId(state.owner));
+        let (name, defined, place) = (value.name.clone(), value.place, self.place(step));
+        let first = state.tile.address.unwrap_or(0);
+        match problem {
+            Problem::Uninitialised(byte) => {
+                let message = format!(
+                    "expected every byte of the valid region of `%{name}` to be written, found byte 0x{byte:x} of UB (byte {} of the tile) unwritten",
+                    byte - first
+                );
+                self.say(Diagnostic::new(rules::UNINIT_READ, place, message).label(defined, "the tile"));
+            }
+            Problem::Clobbered(byte, loss) => {
+                let winner = self.function.value(ValueId(loss.winner)).name.clone();
+                let message =
+                    format!("`%{name}` is read here, but `%{winner}` has overwritten it from byte 0x{byte:x} of UB on");
+                let by = self.place(loss.step);
+                self.say(
+                    Diagnostic::new(rules::ALIAS_CLOBBERED, place, message)
+                        .label(by, format!("`%{winner}` is written here"))
+                        .label(defined, format!("`%{name}`")),
+                );
+            }
+        }
+    }
+
+    /// Where there are no pipes, only whose data the bytes hold matters.
+    pub(crate) fn record_writes(&mut self, work: &Work, step: u32) {
+        let written = match work {
+            Work::Load { tile, .. } => Some(tile),
+            Work::Move { dst, .. } | Work::Gather { dst, .. } | Work::Tile { dst, .. } => Some(dst),
+            Work::Store { .. } | Work::Scatter { .. } | Work::Collective(_) => None,
+        };
+        if let Some(state) = written {
+            for (start, end) in state.valid_ranges() {
+                self.contents.write(state.owner, start, end, step);
+            }
+        }
+    }
+}
