@@ -4,17 +4,16 @@ mod common;
 
 use pto_ir::{Function, Module, Region};
 use pto_text::{Source, elaborate, parse};
-use std::fmt::Write;
 
 /// A program in few words: parameters and operations with the types of what they define.
 fn listing(module: &Module) -> String {
     let mut out = format!("target {:?}\n", module.target);
     for function in &module.functions {
         let Function { name, private, launch, .. } = function;
-        writeln!(out, "@{name} private {private} {launch:?}").unwrap();
+        out += &format!("@{name} private {private} {launch:?}\n");
         for parameter in function.parameter_ids() {
             let value = function.value(parameter);
-            writeln!(out, "  %{} {}: {}", parameter.0, value.name, module.types.get(value.ty)).unwrap();
+            out += &format!("  %{} {}: {}\n", parameter.0, value.name, module.types.get(value.ty));
         }
         region(&mut out, module, function, &function.body, 1);
     }
@@ -32,7 +31,7 @@ fn region(out: &mut String, module: &Module, function: &Function, body: &Region,
         let types: Vec<String> =
             kind.results().iter().map(|value| module.types.get(function.value(*value).ty).to_string()).collect();
         let text = format!("{kind:?}").replace("ValueId", "%").replace("body: Region { ops: [] }", "body");
-        writeln!(out, "{}{text} : {}", "  ".repeat(depth), types.join(", ")).unwrap();
+        out += &format!("{}{text} : {}", "  ".repeat(depth), types.join(", \n"));
         for inner in inner {
             region(out, module, function, &inner, depth + 1);
         }
