@@ -20,7 +20,15 @@ fn main() {
     if let Some(at) = arguments.iter().position(|a| a == TASK) {
         return rank(arguments.get(at + 1).map_or("", String::as_str)).expect("a rank failed");
     }
-    for (task, ranks) in [("collectives", 2), ("collectives", 4), ("strided", 2), ("messages", 2), ("messages", 4)] {
+    for (task, ranks) in [
+        ("collectives", 2),
+        ("collectives", 4),
+        ("one-sided", 2),
+        ("one-sided", 4),
+        ("strided", 2),
+        ("messages", 2),
+        ("messages", 4),
+    ] {
         let status = Command::new("mpirun")
             .args(["--allow-run-as-root", "--oversubscribe", "-n", &ranks.to_string()])
             .arg(std::env::current_exe().expect("this program has a path"))
@@ -34,8 +42,9 @@ fn main() {
 fn rank(task: &str) -> Result<(), CommError> {
     let mpi = Mpi::init()?;
     match task {
-        "collectives" => collectives(&mpi),
-        "strided" => strided(mpi),
+        "collectives" => collectives(&mpi, "windows as plain memory"),
+        "one-sided" => collectives(&mpi.one_sided_only(), "windows by put and get"),
+        "strided" => strided(mpi.one_sided_only()),
         _ => messages(&mpi),
     }
 }
@@ -64,10 +73,12 @@ fn median(times: &[Duration]) -> f64 {
     times[times.len() / 2].as_secs_f64()
 }
 
-fn collectives(mpi: &Mpi) -> Result<(), CommError> {
+fn collectives(mpi: &Mpi, how: &str) -> Result<(), CommError> {
     let (ranks, root) = (mpi.size(), mpi.rank() == 0);
     if root {
-        println!("{ranks} ranks, contiguous rows of 4 KiB, GB/s of all ranks' bytes, medians of {ROUNDS} side by side");
+        println!(
+            "\n{ranks} ranks, {how}, contiguous rows of 4 KiB, GB/s of all ranks' bytes, medians of {ROUNDS} side by side"
+        );
         println!(
             "{:>9} {:>8} {:>11} {:>9} {:>11} {:>9}",
             "per rank", "tile", "MPI_Scatter", "tscatter", "MPI_Gather", "tgather"
@@ -85,11 +96,11 @@ fn collectives(mpi: &Mpi) -> Result<(), CommError> {
             let mut mine = vec![1u8; bytes];
             let mut times = [const { Vec::new() }; 4];
             for _ in 0..ROUNDS {
-                times[0].push(between_barriers(mpi, &mut || Ok(plain_scatter(mpi, &local, &mut mine)))?);
+                times[0].push(between_barriers(mpi, &mut || plain_scatter(mpi, &local, &mut mine))?);
                 times[1].push(between_barriers(mpi, &mut || {
                     if root { tscatter(&group, &whole, &local, &tile).map(drop) } else { Ok(()) }
                 })?);
-                times[2].push(between_barriers(mpi, &mut || Ok(plain_gather(mpi, &mine, &mut local)))?);
+                times[2].push(between_barriers(mpi, &mut || plain_gather(mpi, &mine, &mut local))?);
                 times[3].push(between_barriers(mpi, &mut || {
                     if root { tgather(&group, &whole, &mut local, &tile).map(drop) } else { Ok(()) }
                 })?);
@@ -107,8 +118,8 @@ fn collectives(mpi: &Mpi) -> Result<(), CommError> {
     Ok(())
 }
 
-fn plain_scatter(mpi: &Mpi, from: &[u8], to: &mut [u8]) {
-    let (length, byte) = (to.len() as i32, unsafe_byte());
+fn plain_scatter(mpi: &Mpi, from: &[u8], to: &mut [u8]) -> Result<(), CommError> {
+    let (length, byte) = (to.len() as i32, byte());
     // SAFETY: the root's buffer holds `length` bytes for each rank, and every rank's `length`.
     let code = unsafe {
         ffi::MPI_Scatter(
@@ -123,18 +134,20 @@ fn plain_scatter(mpi: &Mpi, from: &[u8], to: &mut [u8]) {
         )
     };
     assert_eq!(code, ffi::MPI_SUCCESS as i32);
+    Ok(())
 }
 
-fn plain_gather(mpi: &Mpi, from: &[u8], to: &mut [u8]) {
-    let (length, byte) = (from.len() as i32, unsafe_byte());
+fn plain_gather(mpi: &Mpi, from: &[u8], to: &mut [u8]) -> Result<(), CommError> {
+    let (length, byte) = (from.len() as i32, byte());
     // SAFETY: as in `plain_scatter`.
     let code = unsafe {
         ffi::MPI_Gather(from.as_ptr().cast(), length, byte, to.as_mut_ptr().cast(), length, byte, 0, mpi.communicator())
     };
     assert_eq!(code, ffi::MPI_SUCCESS as i32);
+    Ok(())
 }
 
-fn unsafe_byte() -> ffi::MPI_Datatype {
+fn byte() -> ffi::MPI_Datatype {
     // SAFETY: a handle that MPI defines.
     unsafe { ffi::RSMPI_UINT8_T }
 }

@@ -52,8 +52,6 @@ pub struct ChunkPlan {
     cols: u64,
     tile_rows: u64,
     tile_cols: u64,
-    /// Elements that the tile holds, also where a rank has fewer rows or columns.
-    tile_elements: u64,
     slots: usize,
     element: u64,
 }
@@ -87,7 +85,6 @@ impl ChunkPlan {
             // A tile that is larger than a rank's rows or columns is filled in part.
             tile_rows: tile_rows.clamp(1, rows.max(1)),
             tile_cols: tile_cols.clamp(1, cols.max(1)),
-            tile_elements: tile_rows.saturating_mul(tile_cols),
             slots: call.staging.len(),
             element: tensor.element.size(),
         })
@@ -191,15 +188,6 @@ impl ChunkPlan {
     /// Where a chunk lies in its staging buffer, which holds no padding: padding never travels.
     pub fn in_staging(&self, chunk: &Chunk) -> Region {
         Region::dense(chunk.rows, chunk.cols, self.element)
-    }
-
-    /// The same transfer in pieces that are no larger than the staging tile and `bytes`, and as wide as they can be,
-    /// for memories where the shape of the tile costs time and buys nothing.
-    pub(crate) fn reshaped(mut self, bytes: u64) -> Self {
-        let elements = self.tile_elements.min(bytes / self.element).max(1);
-        self.tile_cols = elements.clamp(1, self.cols.max(1));
-        self.tile_rows = (elements / self.tile_cols).clamp(1, self.rows.max(1));
-        self
     }
 
     /// Every index of dimensions 0 to 2.

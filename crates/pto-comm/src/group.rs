@@ -142,11 +142,7 @@ impl<'w> ParallelGroup<'w> {
     /// # Errors
     /// As [`tscatter`](crate::tscatter).
     pub fn plan(&self, call: &Collective, local_bytes: u64) -> Result<ChunkPlan, CommError> {
-        match judge_collective(call, self.target, self.launch) {
-            Verdict::Refused(findings) => return Err(CommError::Refused(findings)),
-            Verdict::Faults(findings) => return Err(CommError::Faults(findings)),
-            Verdict::Legal(_) => {}
-        }
+        judge(call, self.target, self.launch)?;
         let needed = Member::new(call.local).window_bytes().ok_or(UNKNOWN)?;
         if local_bytes < needed {
             return Err(CommError::ShortBuffer { role: call.local_role(), needed, found: local_bytes });
@@ -186,6 +182,15 @@ impl<'w> ParallelGroup<'w> {
             .filter(|f| f.rule.severity == Severity::Error && f.role == Role::Group)
             .collect();
         if findings.is_empty() { Ok(()) } else { Err(CommError::Refused(findings)) }
+    }
+}
+
+/// The rules, as errors.
+pub(crate) fn judge(call: &Collective, target: Target, launch: Launch) -> Result<(), CommError> {
+    match judge_collective(call, target, launch) {
+        Verdict::Refused(findings) => Err(CommError::Refused(findings)),
+        Verdict::Faults(findings) => Err(CommError::Faults(findings)),
+        Verdict::Legal(_) => Ok(()),
     }
 }
 

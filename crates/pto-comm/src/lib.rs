@@ -24,7 +24,7 @@ pub use chunk::{Chunk, ChunkPlan, Chunks};
 pub use collective::{Moved, tgather, tscatter};
 pub use error::CommError;
 pub use group::{Member, ParallelGroup};
-pub use in_process::{InProcess, launch};
+pub use in_process::{InProcess, execute_collective, launch};
 pub use region::Region;
 pub use sharded::{Indices, Partition, ShardedTable};
 pub use transport::{Epoch, Transport, Window};

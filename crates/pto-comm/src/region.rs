@@ -81,15 +81,10 @@ impl Region {
     }
 
     /// Some rows and columns of the region.
+    #[cfg(feature = "mpi")]
     pub(crate) const fn part(mut self, row: u64, rows: u64, col: u64, cols: u64) -> Self {
         self.offset += row * self.row_stride + col * self.col_stride;
         (self.rows, self.cols) = (rows, cols);
-        self
-    }
-
-    /// The same region in a buffer that starts `bytes` later.
-    pub(crate) const fn back(mut self, bytes: u64) -> Self {
-        self.offset -= bytes;
         self
     }
 }

@@ -140,3 +140,22 @@ pub(crate) fn zeroed(bytes: u64) -> Result<Vec<u8>, CommError> {
     memory.resize(length, 0);
     Ok(memory)
 }
+
+/// A staging buffer that is allocated when it is first used: transfers between plain memories use none.
+pub(crate) struct Stage {
+    bytes: Vec<u8>,
+    size: u64,
+}
+
+impl Stage {
+    pub(crate) fn new(size: u64) -> Self {
+        Self { bytes: Vec::new(), size }
+    }
+
+    pub(crate) fn buffer(&mut self) -> Result<&mut [u8], CommError> {
+        if self.bytes.is_empty() {
+            self.bytes = zeroed(self.size)?;
+        }
+        Ok(&mut self.bytes)
+    }
+}

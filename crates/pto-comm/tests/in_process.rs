@@ -6,7 +6,9 @@ mod common;
 
 use common::{Digest, collective, sharded, suite};
 use proptest::prelude::*;
-use pto_comm::{CommError, Transport, launch};
+use pto_comm::{ChunkPlan, CommError, Transport, execute_collective, launch};
+use pto_exec::reference;
+use pto_isa::Launch;
 
 /// Runs a body that panics on a difference; the panic of a rank is the test's.
 fn on(ranks: usize, body: impl Fn(&dyn Transport) + Sync) {
@@ -60,6 +62,28 @@ proptest! {
             let (local, window) = case.run(rank).unwrap();
             case.compare(rank.rank(), seed, &local, &window);
         });
+    }
+
+    #[test]
+    fn described_calls_equal_the_reference(seed in any::<u64>(), ranks in 1usize..=4) {
+        let case = collective::Case::draw(seed, ranks);
+        let (mut local, mut windows) = (case.local.clone(), case.windows.clone());
+        let (mut expected_local, mut expected) = (local.clone(), windows.clone());
+        reference::execute_collective(&case.call, case.target, Launch::default(), &mut expected_local, &mut expected)
+            .unwrap();
+        let moved = execute_collective(&case.call, case.target, Launch::default(), &mut local, &mut windows).unwrap();
+        prop_assert_eq!(moved.chunks, ChunkPlan::new(&case.call).unwrap().chunks().count() as u64);
+        prop_assert_eq!(&local, &expected_local);
+        prop_assert_eq!(&windows, &expected);
+        // A buffer that is too short at one rank: an error, and nothing changed.
+        let last = windows.len() - 1;
+        windows[last].truncate(3);
+        let before = (local.clone(), windows.clone());
+        let outcome = execute_collective(&case.call, case.target, Launch::default(), &mut local, &mut windows);
+        if moved.chunks > 0 && case.windows[last].len() - case.offset as usize > 11 {
+            prop_assert!(matches!(outcome, Err(CommError::WindowTooSmall { .. })), "{:?}", outcome);
+            prop_assert_eq!(before, (local, windows));
+        }
     }
 
     #[test]

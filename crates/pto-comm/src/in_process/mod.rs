@@ -3,6 +3,7 @@
 //! Each rank has its own memory; a window is memory behind a lock that the rank and its peers share, so one-sided
 //! access is plain copying, and data races are impossible whatever a program does.
 
+mod execute;
 mod meeting;
 mod window;
 
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use crate::transport::zeroed;
 use crate::{CommError, Transport, Window};
+pub use execute::execute_collective;
 use meeting::Meeting;
 use window::{Memory, ProcessWindow};
 

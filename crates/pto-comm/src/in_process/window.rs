@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::meeting::Meeting;
 use crate::region::copy;
-use crate::transport::{check_transfer, zeroed};
+use crate::transport::{Stage, check_transfer};
 use crate::{CommError, Epoch, Region, Window};
 
 /// The memory that one rank opened.
@@ -82,7 +82,7 @@ impl Window for ProcessWindow<'_> {
     fn lock(&self, staging: &[u64]) -> Result<Box<dyn Epoch + '_>, CommError> {
         self.meeting.check()?;
         let open = self.enter()?;
-        let staging = staging.iter().map(|bytes| Stage { bytes: Vec::new(), size: *bytes }).collect();
+        let staging = staging.iter().map(|bytes| Stage::new(*bytes)).collect();
         let mut guards = Vec::with_capacity(self.memories.len());
         // Always in rank order, so that two roots never wait for each other.
         for (rank, memory) in self.memories.iter().enumerate() {
@@ -104,21 +104,6 @@ struct ProcessEpoch<'a> {
     staging: Vec<Stage>,
     meeting: &'a Meeting,
     _open: Open<'a>,
-}
-
-/// A staging buffer that is allocated when it is first used: transfers between plain memories use none.
-struct Stage {
-    bytes: Vec<u8>,
-    size: u64,
-}
-
-impl Stage {
-    fn buffer(&mut self) -> Result<&mut [u8], CommError> {
-        if self.bytes.is_empty() {
-            self.bytes = zeroed(self.size)?;
-        }
-        Ok(&mut self.bytes)
-    }
 }
 
 impl ProcessEpoch<'_> {

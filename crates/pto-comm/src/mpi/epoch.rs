@@ -6,8 +6,11 @@ use super::Strided;
 use super::call::{check, count};
 use super::datatype::Datatypes;
 use super::window::{Locked, MpiWindow, Open};
-use crate::transport::{check_transfer, zeroed};
+use crate::transport::{Stage, check_transfer};
 use crate::{CommError, Epoch, Region};
+
+/// Bytes from which on a row is better put alone: `benches/mpi.rs` measures both ways.
+const LONG_ROW: u64 = 4096;
 
 /// The direction of a transfer, as seen from this rank.
 #[derive(Clone, Copy)]
@@ -17,15 +20,15 @@ enum Way {
 }
 
 /// A staging buffer and the transfers under way that use it.
-struct Stage {
-    bytes: Vec<u8>,
+struct Slot {
+    stage: Stage,
     requests: Vec<MPI_Request>,
 }
 
 /// Fields are dropped in this order: locks first, which waits for transfers, then their buffers.
 pub(super) struct MpiEpoch<'a> {
-    locks: Vec<Locked<'a>>,
-    stages: Vec<Stage>,
+    _locks: Vec<Locked<'a>>,
+    slots: Vec<Slot>,
     datatypes: Datatypes,
     /// Ranks that were written to since the last flush.
     touched: Vec<bool>,
@@ -34,21 +37,15 @@ pub(super) struct MpiEpoch<'a> {
 }
 
 impl<'a> MpiEpoch<'a> {
-    pub(super) fn new(
-        window: &'a MpiWindow<'a>,
-        open: Open<'a>,
-        locks: Vec<Locked<'a>>,
-        staging: &[u64],
-    ) -> Result<Self, CommError> {
-        let stage = |bytes: &u64| Ok(Stage { bytes: zeroed(*bytes)?, requests: Vec::new() });
-        let stages = staging.iter().map(stage).collect::<Result<_, CommError>>()?;
+    pub(super) fn new(window: &'a MpiWindow<'a>, open: Open<'a>, locks: Vec<Locked<'a>>, staging: &[u64]) -> Self {
+        let slots = staging.iter().map(|bytes| Slot { stage: Stage::new(*bytes), requests: Vec::new() }).collect();
         let touched = vec![false; locks.len()];
-        Ok(Self { locks, stages, datatypes: Datatypes::default(), touched, window, _open: open })
+        Self { _locks: locks, slots, datatypes: Datatypes::default(), touched, window, _open: open }
     }
 
     /// Waits for the transfers of a buffer to leave it or to arrive in it.
     fn settle(&mut self, slot: usize) -> Result<(), CommError> {
-        let requests = &mut self.stages[slot].requests;
+        let requests = &mut self.slots[slot].requests;
         if requests.is_empty() {
             return Ok(());
         }
@@ -61,15 +58,19 @@ impl<'a> MpiEpoch<'a> {
     }
 
     fn transfer(&mut self, way: Way, slot: usize, near: Region, rank: usize, far: Region) -> Result<(), CommError> {
-        let (slots, size) = (self.stages.len(), self.locks.len());
-        let stage = self.stages.get(slot).ok_or(CommError::NoSuchSlot { slot, slots })?;
-        let &found = self.window_sizes().get(rank).ok_or(CommError::NoSuchRank { rank, size })?;
-        check_transfer(rank, (near, stage.bytes.len() as u64), (far, found))?;
+        let (slots, sizes) = (self.slots.len(), crate::Window::sizes(self.window));
+        let &found = sizes.get(rank).ok_or(CommError::NoSuchRank { rank, size: sizes.len() })?;
+        let near_length = self.slots.get_mut(slot).ok_or(CommError::NoSuchSlot { slot, slots })?.stage.buffer()?.len();
+        check_transfer(rank, (near, near_length as u64), (far, found))?;
         if near.is_empty() {
             return Ok(());
         }
         self.touched[rank] = true;
-        let whole = self.window.mpi.strided == Strided::Datatype || (near.is_dense() && far.is_dense());
+        let whole = match self.window.mpi.strided {
+            _ if near.is_dense() && far.is_dense() => true,
+            Strided::Measured => near.cols * near.element < LONG_ROW,
+            strided => strided == Strided::Datatype,
+        };
         if whole || !(near.has_dense_rows() && far.has_dense_rows()) {
             return self.start(way, slot, near, rank, far);
         }
@@ -79,18 +80,14 @@ impl<'a> MpiEpoch<'a> {
         Ok(())
     }
 
-    fn window_sizes(&self) -> &[u64] {
-        crate::Window::sizes(self.window)
-    }
-
     /// Starts one transfer between regions that lie inside their buffers.
     fn start(&mut self, way: Way, slot: usize, near: Region, rank: usize, far: Region) -> Result<(), CommError> {
         let (near_count, near_type) = self.datatypes.describe(near)?;
         let (far_count, far_type) = self.datatypes.describe(far)?;
         let (rank, win) = (count(rank)?, self.window.handle());
         let at = far.offset as ffi::MPI_Aint;
-        let stage = &mut self.stages[slot];
-        let buffer = stage.bytes[near.offset as usize..].as_mut_ptr();
+        let Slot { stage, requests } = &mut self.slots[slot];
+        let buffer = stage.buffer()?[near.offset as usize..].as_mut_ptr();
         // SAFETY: the regions lie inside the staging buffer and the window (`check_transfer`), the rank is locked, and
         // the buffer is neither moved nor lent out before `settle`, nor freed before the locks are released.
         let code = unsafe {
@@ -104,7 +101,7 @@ impl<'a> MpiEpoch<'a> {
                     ffi::MPI_Rget(buffer, near_count, near_type, rank, at, far_count, far_type, win, &mut request)
                 }
             };
-            stage.requests.push(request);
+            requests.push(request);
             code
         };
         let call = match way {
@@ -112,7 +109,7 @@ impl<'a> MpiEpoch<'a> {
             Way::Get => "MPI_Rget",
         };
         if code != ffi::MPI_SUCCESS as i32 {
-            stage.requests.pop();
+            requests.pop();
         }
         self.window.mpi.note(check(call, code))
     }
@@ -120,12 +117,12 @@ impl<'a> MpiEpoch<'a> {
 
 impl Epoch for MpiEpoch<'_> {
     fn stage(&mut self, slot: usize) -> Result<&mut [u8], CommError> {
-        let slots = self.stages.len();
+        let slots = self.slots.len();
         if slot >= slots {
             return Err(CommError::NoSuchSlot { slot, slots });
         }
         self.settle(slot)?;
-        Ok(&mut self.stages[slot].bytes)
+        self.slots[slot].stage.buffer()
     }
 
     fn put(&mut self, slot: usize, from: Region, rank: usize, to: Region) -> Result<(), CommError> {
@@ -137,7 +134,7 @@ impl Epoch for MpiEpoch<'_> {
     }
 
     fn flush(&mut self) -> Result<(), CommError> {
-        for slot in 0..self.stages.len() {
+        for slot in 0..self.slots.len() {
             self.settle(slot)?;
         }
         let mpi = self.window.mpi;
@@ -148,14 +145,21 @@ impl Epoch for MpiEpoch<'_> {
             mpi.note(check("MPI_Win_flush", code))?;
             *touched = false;
         }
+        self.window.allocation.sync()?;
         // What is put is there; but a rank that left meanwhile has not got it.
         mpi.check_ranks()
+    }
+
+    fn memories(&mut self) -> Option<Vec<&mut [u8]>> {
+        self.window.allocation.sync().ok()?;
+        // SAFETY: this epoch holds the locks of all ranks, and lends the memory out no longer than it is borrowed itself.
+        unsafe { self.window.allocation.memories() }
     }
 }
 
 impl Drop for MpiEpoch<'_> {
     fn drop(&mut self) {
-        for slot in 0..self.stages.len() {
+        for slot in 0..self.slots.len() {
             // An error was noted for whoever leaves; there is no one to tell here.
             let _ = self.settle(slot);
         }

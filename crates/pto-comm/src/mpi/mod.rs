@@ -31,13 +31,15 @@ use call::{check, count};
 use watchdog::Watchdog;
 use window::{Allocation, MpiWindow};
 
-/// How rows that do not follow each other travel.
+/// How rows that do not follow each other are put and got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strided {
+    /// Whichever was measured to be faster for the length of the rows.
+    #[default]
+    Measured,
     /// All rows of a chunk in one transfer with a derived datatype.
     Datatype,
     /// One transfer for each row.
-    #[default]
     Rows,
 }
 
@@ -60,6 +62,8 @@ pub struct Mpi {
     size: usize,
     timeout: Duration,
     strided: Strided,
+    /// All ranks share this machine's memory, and may use it as such.
+    shared: bool,
     /// The first rank that was heard to be gone, and when.
     lost: RefCell<Option<(CommError, Instant)>>,
     /// Notices received.
@@ -108,7 +112,7 @@ impl Mpi {
                 Ok::<_, CommError>(copy)
             }
         };
-        Ok(Self {
+        let mut this = Self {
             work: duplicate()?,
             control: duplicate()?,
             universe: Some(universe),
@@ -116,12 +120,37 @@ impl Mpi {
             size,
             timeout,
             strided: Strided::default(),
+            shared: false,
             lost: RefCell::default(),
             notices: Cell::new(0),
             failed: Cell::new(false),
             windows: RefCell::default(),
             watchdog: Watchdog::start(timeout),
-        })
+        };
+        this.shared = this.on_one_machine()?;
+        Ok(this)
+    }
+
+    /// True if all ranks share one machine's memory. All ranks call together, and find the same.
+    fn on_one_machine(&self) -> Result<bool, CommError> {
+        let mut ranks = 0;
+        // SAFETY: the communicator is written before it is used, and freed after.
+        unsafe {
+            let mut machine = ffi::RSMPI_COMM_NULL;
+            let (kind, info) = (ffi::RSMPI_COMM_TYPE_SHARED, ffi::RSMPI_INFO_NULL);
+            let code = ffi::MPI_Comm_split_type(self.work, kind, 0, info, &mut machine);
+            check("MPI_Comm_split_type", code)?;
+            check("MPI_Comm_size", ffi::MPI_Comm_size(machine, &mut ranks))?;
+            check("MPI_Comm_free", ffi::MPI_Comm_free(&mut machine))?;
+        }
+        Ok(ranks as usize == self.size)
+    }
+
+    /// The same transport with every access as an MPI transfer, as it must be between machines: windows of ranks on
+    /// one machine are plain memory otherwise. All ranks call alike.
+    pub fn one_sided_only(mut self) -> Self {
+        self.shared = false;
+        self
     }
 
     /// The same transport with another way for rows that do not follow each other.
@@ -142,6 +171,7 @@ impl Mpi {
         /// Polls between two looks at the clock and at the notices.
         const POLLS: usize = 64;
         let deadline = Instant::now() + self.timeout;
+        let mut patience = Patience { polls: 0, sleeps: operation == "barrier" };
         loop {
             for _ in 0..POLLS {
                 let mut done = 0;
@@ -153,7 +183,7 @@ impl Mpi {
                 if done != 0 {
                     return Ok(());
                 }
-                std::thread::yield_now();
+                patience.pause();
             }
             self.listen()?;
             let now = Instant::now();
@@ -196,6 +226,26 @@ impl Mpi {
     }
 }
 
+/// How a rank waits: it makes room for others at once, and where nothing but the others' arrival is waited for, it soon
+/// sleeps between looks, for there may be more ranks than processors.
+struct Patience {
+    polls: u32,
+    sleeps: bool,
+}
+
+impl Patience {
+    fn pause(&mut self) {
+        const EAGER_POLLS: u32 = 2000;
+        const NAP: Duration = Duration::from_micros(20);
+        self.polls = self.polls.saturating_add(1);
+        if self.sleeps && self.polls > EAGER_POLLS {
+            std::thread::sleep(NAP);
+        } else {
+            std::thread::yield_now();
+        }
+    }
+}
+
 impl Transport for Mpi {
     fn rank(&self) -> usize {
         self.rank
@@ -211,7 +261,7 @@ impl Transport for Mpi {
         let length = usize::try_from(bytes).ok().filter(|length| Vec::<u8>::new().try_reserve_exact(*length).is_ok());
         self.agree(length.map(drop).ok_or(CommError::OutOfMemory { bytes }))?;
         let sizes = self.all_to_all_words(vec![bytes; self.size])?;
-        let allocation = Rc::new(self.note(Allocation::new(self.work, length.unwrap_or(0)))?);
+        let allocation = Rc::new(self.note(Allocation::new(self, length.unwrap_or(0)))?);
         self.windows.borrow_mut().push(Rc::clone(&allocation));
         // Nobody writes before all memory is zero.
         self.barrier()?;

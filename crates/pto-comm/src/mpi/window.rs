@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use mpi::ffi::{self, MPI_Comm, MPI_Win};
+use mpi::ffi::{self, MPI_Win};
 
 use super::Mpi;
 use super::call::{check, count};
@@ -13,30 +13,86 @@ use crate::{CommError, Epoch, Window};
 /// An MPI window and this rank's memory in it.
 pub(super) struct Allocation {
     win: MPI_Win,
-    base: *mut u8,
-    length: usize,
+    /// This rank's memory.
+    memory: Memory,
+    /// Every rank's memory, where all ranks share a machine.
+    memories: Option<Vec<Memory>>,
     /// Its [`MpiWindow`] is gone at this rank. MPI frees windows at all ranks together, so that waits.
     dropped: Cell<bool>,
 }
 
+/// Bytes of a window in this process's address space.
+#[derive(Clone, Copy)]
+struct Memory {
+    base: *mut u8,
+    length: usize,
+}
+
+impl Memory {
+    const NONE: Self = Self { base: std::ptr::null_mut(), length: 0 };
+
+    /// The bytes, for as long as the caller says.
+    ///
+    /// # Safety
+    /// The window must not be freed during `'a`, and this rank must hold the lock of the rank whose memory it is, once.
+    unsafe fn bytes<'a>(self) -> &'a mut [u8] {
+        if self.length == 0 {
+            return &mut [];
+        }
+        // SAFETY: MPI allocated `length` bytes there. Under the exclusive lock no other process accesses them, and the
+        // caller makes no second borrow.
+        unsafe { std::slice::from_raw_parts_mut(self.base, self.length) }
+    }
+}
+
 impl Allocation {
     /// All ranks call together.
-    pub(super) fn new(comm: MPI_Comm, length: usize) -> Result<Self, CommError> {
+    pub(super) fn new(mpi: &Mpi, length: usize) -> Result<Self, CommError> {
         let size = ffi::MPI_Aint::try_from(length).map_err(|_| CommError::OutOfMemory { bytes: length as u64 })?;
-        let mut base: *mut u8 = std::ptr::null_mut();
+        let mut memory = Memory { length, ..Memory::NONE };
         // SAFETY: the window and the address of its memory are written before they are used. The memory is `length`
         // bytes that nobody else accesses yet.
-        unsafe {
-            let mut win = ffi::RSMPI_WIN_NULL;
-            let address: *mut *mut u8 = &mut base;
-            let code = ffi::MPI_Win_allocate(size, 1, ffi::RSMPI_INFO_NULL, comm, address.cast(), &mut win);
-            check("MPI_Win_allocate", code)?;
+        let win = unsafe {
+            let (mut win, info) = (ffi::RSMPI_WIN_NULL, ffi::RSMPI_INFO_NULL);
+            let address: *mut *mut u8 = &mut memory.base;
+            if mpi.shared {
+                let code = ffi::MPI_Win_allocate_shared(size, 1, info, mpi.work, address.cast(), &mut win);
+                check("MPI_Win_allocate_shared", code)?;
+            } else {
+                check("MPI_Win_allocate", ffi::MPI_Win_allocate(size, 1, info, mpi.work, address.cast(), &mut win))?;
+            }
             check("MPI_Win_set_errhandler", ffi::MPI_Win_set_errhandler(win, ffi::RSMPI_ERRORS_RETURN))?;
             if length > 0 {
-                base.write_bytes(0, length);
+                memory.base.write_bytes(0, length);
             }
-            Ok(Self { win, base, length, dropped: Cell::new(false) })
-        }
+            win
+        };
+        let query = |rank: usize| {
+            let (mut size, mut unit, mut base): (_, _, *mut u8) = (0, 0, std::ptr::null_mut());
+            let address: *mut *mut u8 = &mut base;
+            // SAFETY: the window is a shared one, and every result has its place.
+            let code = unsafe { ffi::MPI_Win_shared_query(win, count(rank)?, &mut size, &mut unit, address.cast()) };
+            check("MPI_Win_shared_query", code)?;
+            Ok(Memory { base, length: usize::try_from(size).unwrap_or(0) })
+        };
+        let memories = mpi.shared.then(|| (0..mpi.size).map(query).collect::<Result<_, CommError>>()).transpose()?;
+        Ok(Self { win, memory, memories, dropped: Cell::new(false) })
+    }
+
+    /// Every rank's memory as plain bytes, where it is that.
+    ///
+    /// # Safety
+    /// This rank must hold the locks of all ranks during `'a`, and no other borrow of their memory.
+    pub(super) unsafe fn memories<'a>(&self) -> Option<Vec<&'a mut [u8]>> {
+        // SAFETY: the caller's promise; a window is freed only after its `MpiWindow` and its epochs are gone. Ranks'
+        // memories do not overlap.
+        self.memories.as_ref().map(|all| all.iter().map(|memory| unsafe { memory.bytes() }).collect())
+    }
+
+    /// Makes what this process wrote to plain memory, and what others wrote, one and the same.
+    pub(super) fn sync(&self) -> Result<(), CommError> {
+        // SAFETY: the window is open, in a passive-target epoch.
+        check("MPI_Win_sync", unsafe { ffi::MPI_Win_sync(self.win) })
     }
 
     /// All ranks call together, with no epoch open.
@@ -78,7 +134,7 @@ impl Mpi {
 
 pub(super) struct MpiWindow<'a> {
     pub(super) mpi: &'a Mpi,
-    allocation: Rc<Allocation>,
+    pub(super) allocation: Rc<Allocation>,
     sizes: Vec<u64>,
     /// An epoch is open: MPI would wait for it forever.
     open: Cell<bool>,
@@ -147,21 +203,17 @@ impl Window for MpiWindow<'_> {
         let open = self.enter()?;
         // Always in rank order, so that two roots never wait for each other.
         let locks = (0..self.sizes.len()).map(|rank| self.lock_rank(rank)).collect::<Result<_, _>>()?;
-        Ok(Box::new(MpiEpoch::new(self, open, locks, staging)?))
+        Ok(Box::new(MpiEpoch::new(self, open, locks, staging)))
     }
 
     fn local(&self, access: &mut dyn FnMut(&mut [u8])) -> Result<(), CommError> {
         let _open = self.enter()?;
         let _lock = self.lock_rank(self.mpi.rank)?;
-        let Allocation { base, length, .. } = *self.allocation;
-        if length == 0 {
-            access(&mut []);
-            return Ok(());
-        }
-        // SAFETY: MPI allocated `length` bytes there, which stay until the window is freed, after this borrow of it. No
-        // other process accesses them under this lock, and no other borrow exists in this one: `open` was not set.
-        access(unsafe { std::slice::from_raw_parts_mut(base, length) });
-        Ok(())
+        self.allocation.sync()?;
+        // SAFETY: the window is freed after this borrow of it, the lock is held, and no other borrow exists in this
+        // process: `open` was not set.
+        access(unsafe { self.allocation.memory.bytes() });
+        self.allocation.sync()
     }
 }
 
