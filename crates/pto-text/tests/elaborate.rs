@@ -31,7 +31,7 @@ fn region(out: &mut String, module: &Module, function: &Function, body: &Region,
         let types: Vec<String> =
             kind.results().iter().map(|value| module.types.get(function.value(*value).ty).to_string()).collect();
         let text = format!("{kind:?}").replace("ValueId", "%").replace("body: Region { ops: [] }", "body");
-        out += &format!("{}{text} : {}", "  ".repeat(depth), types.join(", \n"));
+        *out += &format!("{}{text} : {}\n", "  ".repeat(depth), types.join(", "));
         for inner in inner {
             region(out, module, function, &inner, depth + 1);
         }
