@@ -3,8 +3,10 @@
 //! Exit codes: 0 done and clean, 1 the input was judged and found wrong, 2 the call itself was wrong.
 
 mod bench;
+mod check;
 mod conform;
 mod explain;
+mod input;
 mod output;
 
 use std::process::ExitCode;
@@ -22,6 +24,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Bench(bench::Arguments),
+    Check(check::Arguments),
     Conform(conform::Arguments),
     Explain(explain::Arguments),
 }
@@ -47,6 +50,10 @@ pub(crate) enum CallError {
     Bench(#[from] pto_bench::Error),
     #[error("cannot start {0} threads: {1}")]
     Threads(usize, rayon::ThreadPoolBuildError),
+    #[error("cannot read {path}: {error}")]
+    Unreadable { path: String, error: std::io::Error },
+    #[error("{0}")]
+    TooLarge(String),
     #[error("cannot write to standard output: {0}")]
     Output(#[from] std::io::Error),
 }
@@ -55,6 +62,7 @@ fn main() -> ExitCode {
     // A reader that stops early (`pto explain | head`) ends the program quietly, as it does for other tools.
     let result = match Cli::parse().command {
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
         Command::Conform(arguments) => conform::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
     };

@@ -1,7 +1,7 @@
 //! Standard output and standard error, in one place.
 
 use std::fmt::Display;
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, Write, stderr, stdout};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -9,6 +9,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub(crate) fn complain(error: &dyn Display) {
     // Nothing is left to do when standard error is closed.
     let _ = writeln!(stderr(), "error: {error}");
+}
+
+/// Whether standard output may be coloured: on a terminal, unless `NO_COLOR` is set to something.
+pub(crate) fn colour() -> bool {
+    stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// A progress bar on standard error, if that is a terminal.

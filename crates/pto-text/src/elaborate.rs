@@ -31,6 +31,7 @@ pub use table::operation_names;
 
 use std::collections::HashMap;
 
+use pto_ir::check::rules as program;
 use pto_ir::{Module, Op as IrOp, OpKind, Operand, Place, Region, Type, TypeId, Unknown, ValueId};
 
 use crate::diagnostic::{Diagnostic, suggest};
@@ -62,7 +63,8 @@ pub struct Program {
     pub module: Module,
     /// The findings, in the order of the text; those of the parser are not among them.
     pub diagnostics: Vec<Diagnostic>,
-    /// For each function, whether something in it could not be understood: checking it further would only repeat that.
+    /// For each function, whether something in it could not be read or understood: checking it further would only
+    /// repeat that.
     pub broken: Vec<bool>,
 }
 
@@ -96,11 +98,14 @@ pub fn elaborate(parsed: &Parse) -> Program {
         let free = std::mem::take(&mut program.free);
         program = Elaborator::run(parsed, &free);
     }
-    let Elaborator { module, mut found, broken, overflow, .. } = program;
+    let Elaborator { module, mut found, mut broken, spans, overflow, .. } = program;
     let errors: Vec<Span> =
         parsed.diagnostics.iter().filter(|found| found.is_error()).filter_map(|found| found.span).collect();
     if !errors.is_empty() {
         found.retain(|one| !follows(one, &errors));
+        for (broken, span) in broken.iter_mut().zip(spans) {
+            *broken |= errors.iter().any(|error| error.start <= span.end && span.start <= error.end);
+        }
     }
     found.sort_by_key(|one| one.span.map_or(u32::MAX, |span| span.start));
     if overflow {
@@ -113,7 +118,7 @@ pub fn elaborate(parsed: &Parse) -> Program {
 /// Whether a finding may only follow from what could not be parsed: a definition may be among that.
 fn follows(found: &Diagnostic, errors: &[Span]) -> bool {
     let near = |span: Span| errors.iter().any(|error| error.start <= span.end + 1 && span.start <= error.end + 1);
-    *found.rule == rules::UNDEFINED || found.span.is_some_and(near)
+    *found.rule == program::UNDEFINED || found.span.is_some_and(near)
 }
 
 /// A value that a fragment uses and nothing defines, with the type that it has there.
@@ -126,6 +131,8 @@ struct Elaborator<'t> {
     reader: TypeReader<'t>,
     module: Module,
     broken: Vec<bool>,
+    /// The whole text of each function.
+    spans: Vec<Span>,
     found: Vec<Diagnostic>,
     overflow: bool,
     /// The function being read.
@@ -150,6 +157,7 @@ impl<'t> Elaborator<'t> {
             reader: TypeReader::new(Aliases::of(&parsed.tree)),
             module: Module::default(),
             broken: Vec::new(),
+            spans: Vec::new(),
             found: Vec::new(),
             overflow: false,
             function: function::empty(),
@@ -241,7 +249,7 @@ impl<'t> Elaborator<'t> {
             self.free.push(Free { node: arg.node, ty: arg.ty });
         } else {
             let why = if gone.is_some() { "is not visible here: its region has ended" } else { "is not defined" };
-            let mut found = Diagnostic::new(&rules::UNDEFINED, format!("`{text}` {why}")).at(arg.node.span());
+            let mut found = Diagnostic::new(&program::UNDEFINED, format!("`{text}` {why}")).at(arg.node.span());
             if let Some(value) = gone {
                 found = found.with_label(self.function.value(value).place.into(), "defined here, in an inner region");
             } else if let Some(near) = suggest(text, self.scope.visible()) {
@@ -274,7 +282,7 @@ impl<'t> Elaborator<'t> {
         let value = self.function.define(text.trim_start_matches('%'), ty, node.span().into());
         if let Some(before) = self.scope.bind(text, value) {
             let place = self.function.value(before).place.into();
-            let found = Diagnostic::new(&rules::REDEFINED, format!("`{text}` is defined a second time"));
+            let found = Diagnostic::new(&program::REDEFINED, format!("`{text}` is defined a second time"));
             self.report(found.at(node.span()).with_label(place, "first defined here"));
         }
         value
@@ -355,7 +363,7 @@ impl<'t> Elaborator<'t> {
                 // The head of the first block repeats what the operation says.
                 None if child.kind() == Kind::Block && at > 0 => {
                     let message = "expected one block in a region: jumps between blocks are not read";
-                    self.report(Diagnostic::new(&rules::OP, message).at(child.span()));
+                    self.report(Diagnostic::new(&program::OP, message).at(child.span()));
                 }
                 None => {}
             }

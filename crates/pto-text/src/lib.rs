@@ -3,7 +3,8 @@
 //! The way of a text: [`Source`] holds it, [`parse`] makes a [`Tree`] of it and reports what it could not read,
 //! [`view`] reads operations out of the tree, [`print()`] writes the tree in canonical form. All four spellings (PTO-AS,
 //! SSA, destination-passing style, with addresses and flags) go through the same lexer, parser and printer: none of them
-//! knows what an operation means.
+//! knows what an operation means. [`elaborate()`] does: it makes one [`Program`] of any of them, which
+//! [`Program::check`] judges for a target.
 //!
 //! Findings are data ([`Diagnostic`]), whoever makes them; [`diagnostic`] has the renderers for terminals, JSON and SARIF.
 //!
@@ -21,6 +22,7 @@
 //! assert!(print(&parsed.tree).ends_with("-> !pto.tile<8x32xf32> // gather\n"));
 //! ```
 
+mod check;
 pub mod diagnostic;
 mod elaborate;
 mod lexer;

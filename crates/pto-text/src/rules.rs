@@ -1,6 +1,7 @@
-//! The rules of the text itself, `parse.*`: each with the texts that explain it and a pair of examples.
+//! The rules of the text itself, most of them `parse.*`: each with the texts that explain it and a pair of examples.
 //!
-//! Whether a program means something is judged elsewhere; these rules say only whether it can be read.
+//! Whether a program means something is judged elsewhere ([`pto_ir::check::rules`], [`pto_isa::rules`]); these rules
+//! say whether it can be read and written.
 
 use pto_isa::rule::{Rule, Severity};
 
@@ -121,16 +122,6 @@ rules! {
         "The parameters of a type are complete and of the right form.",
         "Give a tile its location, element type, rows and columns; a view its dimensions and element type.",
         "Types: `!pto.tile_buf<loc=vec, dtype=f32, rows=8, cols=32, v_row=8, v_col=?, blayout=row_major, slayout=none_box, fractal=512, pad=0>` (the language, \"Text\").";
-    /// A value that nothing defines.
-    UNDEFINED = "type.undefined", Error,
-        "A value is defined before it is used, in the same region or one around it.",
-        "Define the value before this operation, or hand it out of the inner region with a yield.",
-        "A value is visible in its region and the regions inside, after its definition (MLIR Language Reference, \"SSA\").";
-    /// A value defined twice.
-    REDEFINED = "type.redefined", Error,
-        "A value is defined once.",
-        "Give the second definition a name of its own.",
-        "Values are in static single assignment form (MLIR Language Reference).";
     /// A type at a use that is not the one at the definition.
     MISMATCH = "type.mismatch", Error,
         "The type behind an operand is the type that its value was defined with.",
@@ -141,11 +132,6 @@ rules! {
         "A text without functions declares its arguments with `.arg`.",
         "Declare the argument with its type, as in `.arg %a : !pto.tile<8x32xf32>`.",
         "PTO-AS: `.arg %a : T`, `.const %c = 0 : index` (the language, \"Text\"). Texts of a few lines, as on the instruction pages, are read without.";
-    /// An operation outside the instruction set.
-    OP = "unsupported.op", Error,
-        "An operation is part of this instruction set.",
-        "Remove the operation, or compute its result elsewhere and load it.",
-        "Any other `pto.*` op parses and prints back; checking or running a program that needs it says which op, where, and that it is not part of this instruction set (the language, \"Text\").";
     /// A program that a spelling cannot express.
     FORM = "unsupported.form", Error,
         "A program is written in a spelling that can express all of it.",

@@ -1,5 +1,6 @@
 //! Modules, functions, and texts without functions.
 
+use pto_ir::check::rules as program;
 use pto_ir::{Dispatch, Function, LaunchAttributes, OpKind, Place, Region, Type};
 use pto_isa::Target;
 
@@ -9,6 +10,7 @@ use super::name::text_of;
 use super::{Elaborator, Free, shorten};
 use crate::diagnostic::{Diagnostic, suggest};
 use crate::rules;
+use crate::span::Span;
 use crate::syntax::{Kind, Node};
 use crate::view::{Entry, Op, integer};
 
@@ -173,13 +175,13 @@ impl<'t> Elaborator<'t> {
         self.function.private = call.op.has_word("private") || visibility.as_deref() == Some("private");
         self.function.launch = self.launch_attributes(&call.attributes);
         self.function.body = self.region(Some(body), |_| {});
-        self.end();
+        self.end(call.op.span());
     }
 
-    fn unique_name(&mut self, name: &str, place: crate::Span) {
+    fn unique_name(&mut self, name: &str, place: Span) {
         // Names are few per file in practice; the table makes hostile files linear too.
         if let Some(first) = self.functions.insert(name.to_string(), place) {
-            let found = Diagnostic::new(&rules::REDEFINED, format!("`@{}` is defined a second time", shorten(name)));
+            let found = Diagnostic::new(&program::REDEFINED, format!("`@{}` is defined a second time", shorten(name)));
             self.report(found.at(place).with_label(first, "first defined here"));
         }
     }
@@ -208,10 +210,11 @@ impl<'t> Elaborator<'t> {
         self.function.parameters = self.function.values.len();
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, span: Span) {
         let function = std::mem::replace(&mut self.function, empty());
         self.module.functions.push(function);
         self.broken.push(self.wrong);
+        self.spans.push(span);
     }
 
     /// A text without functions: `.arg` lines are its parameters.
@@ -260,6 +263,7 @@ impl<'t> Elaborator<'t> {
             self.push(OpKind::Return(Vec::new()), last.name_span());
         }
         self.function.body = Region { ops: std::mem::take(&mut self.ops) };
-        self.end();
+        // What could not be read may stand anywhere between and around the operations.
+        self.end(Span::new(0, u32::MAX));
     }
 }

@@ -1,0 +1,193 @@
+//! `pto check`: parse and verify programs.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{BufWriter, Write, stdout};
+use std::path::PathBuf;
+
+use clap::Args;
+use pto_isa::Target;
+use pto_text::diagnostic::{json, sarif, terminal};
+use pto_text::{Diagnostic, Levels, Source, Span, suggest};
+
+use crate::input::{self, Text, all_rules};
+use crate::{CallError, Verdict, output};
+
+/// Parse and verify programs
+///
+/// Without --target a program is judged for the target that its module names (pto.target_arch), else for every target:
+/// it is clean if one of them takes it, and the last line says which do.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The programs; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The target to judge for: cpu, a2a3, a5 or host
+    #[arg(long, value_name = "TARGET", value_parser = input::target)]
+    target: Option<Target>,
+    /// Print one JSON object per finding
+    #[arg(long, conflicts_with = "sarif")]
+    json: bool,
+    /// Print one SARIF 2.1.0 log, for code-review tools
+    #[arg(long)]
+    sarif: bool,
+    #[command(flatten)]
+    levels: LevelArguments,
+}
+
+/// What the user makes of warnings and notes.
+#[derive(Args)]
+pub(crate) struct LevelArguments {
+    /// Drop the warnings and notes of a rule, or of all rules that begin with this word
+    #[arg(long, value_name = "RULE")]
+    allow: Vec<String>,
+    /// Make the findings of a rule, or of all rules that begin with this word, errors
+    #[arg(long, value_name = "RULE")]
+    deny: Vec<String>,
+}
+
+impl LevelArguments {
+    /// The levels, if every name is a rule's.
+    pub(crate) fn levels(&self) -> Result<Levels, CallError> {
+        let levels = Levels::new(self.allow.clone(), self.deny.clone());
+        let rules = all_rules();
+        let unknown = levels.unknown(&rules).next().map(String::from);
+        match unknown {
+            Some(name) => {
+                let suggestion = suggest(&name, rules.iter().map(|rule| rule.name)).map(Into::into);
+                Err(CallError::NoSuchRule { name, suggestion })
+            }
+            None => Ok(levels),
+        }
+    }
+}
+
+/// A file, judged.
+pub(crate) struct Judged {
+    pub(crate) source: Source,
+    pub(crate) found: Vec<Diagnostic>,
+    /// The targets it was judged for, and whether each takes it.
+    pub(crate) targets: Vec<(Target, bool)>,
+}
+
+impl Judged {
+    /// Whether a target takes the program.
+    pub(crate) fn is_legal(&self) -> bool {
+        self.targets.iter().any(|(_, legal)| *legal)
+    }
+}
+
+/// Judges a text for one target, or for those that it is meant for.
+pub(crate) fn judge(text: Text, target: Option<Target>, levels: &Levels) -> Judged {
+    let targets: Vec<Target> = match target.or(text.program.module.target) {
+        Some(target) => vec![target],
+        None => Target::ALL.to_vec(),
+    };
+    let common = levels.apply(text.found());
+    let wrong = common.iter().any(Diagnostic::is_error);
+    let each: Vec<Vec<Diagnostic>> =
+        targets.iter().map(|target| levels.apply(text.program.check(&text.source, *target))).collect();
+    let legal = |found: &Vec<Diagnostic>| !wrong && !found.iter().any(Diagnostic::is_error);
+    let verdicts = targets.iter().copied().zip(each.iter().map(legal)).collect();
+    let mut found = common;
+    found.append(&mut merge(each));
+    found.sort_by_key(|one| one.span.map_or(u32::MAX, |span| span.start));
+    Judged { source: text.source, found, targets: verdicts }
+}
+
+/// What every target says is said once, without a target; the rest target by target.
+fn merge(each: Vec<Vec<Diagnostic>>) -> Vec<Diagnostic> {
+    let targets = each.len();
+    let mut found: Vec<Diagnostic> = each.into_iter().flatten().collect();
+    if targets < 2 {
+        return found;
+    }
+    let mut groups: HashMap<(&str, Option<Span>, String), usize> = HashMap::new();
+    for one in &found {
+        *groups.entry(key(one)).or_default() += 1;
+    }
+    let common: HashSet<_> = groups.into_iter().filter(|(_, count)| *count == targets).map(|(key, _)| key).collect();
+    let mut said = HashSet::new();
+    found.retain(|one| !common.contains(&key(one)) || said.insert(key(one)));
+    for one in &mut found {
+        if common.contains(&key(one)) {
+            one.target = None;
+        }
+    }
+    found
+}
+
+/// What a finding says, whichever target it is about.
+fn key(one: &Diagnostic) -> (&'static str, Option<Span>, String) {
+    let message = match one.target {
+        Some(target) => one.message.replace(&format!("on {target}"), "on every target"),
+        None => one.message.clone(),
+    };
+    (one.rule.name, one.span, message)
+}
+
+/// For people, what several targets say is said once: with the others in a note.
+fn fold(found: &[Diagnostic]) -> Vec<Diagnostic> {
+    let mut places: HashMap<_, usize> = HashMap::new();
+    let mut folded: Vec<(Diagnostic, Vec<&'static str>)> = Vec::new();
+    for one in found {
+        match places.get(&key(one)) {
+            Some(at) => folded[*at].1.extend(one.target),
+            None => {
+                places.insert(key(one), folded.len());
+                folded.push((one.clone(), Vec::new()));
+            }
+        }
+    }
+    let noted = |(one, others): (Diagnostic, Vec<&'static str>)| match others.is_empty() {
+        true => one,
+        false => one.with_note(format!("the same on {}", others.join(", "))),
+    };
+    folded.into_iter().map(noted).collect()
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
+    let levels = arguments.levels.levels()?;
+    let mut out = BufWriter::new(stdout().lock());
+    let mut verdict = Verdict::Clean;
+    let mut logged = Vec::new();
+    for path in &arguments.files {
+        let judged = judge(Text::new(input::read(path)?), arguments.target, &levels);
+        if !judged.is_legal() {
+            verdict = Verdict::Wrong;
+        }
+        if arguments.sarif {
+            logged.push(judged);
+        } else if arguments.json {
+            for one in &judged.found {
+                writeln!(out, "{}", json::line(&judged.source, one))?;
+            }
+        } else {
+            show(&mut out, &judged)?;
+        }
+    }
+    if arguments.sarif {
+        let log = sarif::log(logged.iter().map(|judged| (&judged.source, judged.found.as_slice())));
+        writeln!(out, "{log:#}")?;
+    }
+    out.flush()?;
+    Ok(verdict)
+}
+
+/// Prints findings for people, and on which targets the program is legal.
+fn show(out: &mut impl Write, judged: &Judged) -> std::io::Result<()> {
+    let colour = output::colour();
+    for one in &fold(&judged.found) {
+        writeln!(out, "{}\n", terminal::render(&judged.source, one, colour))?;
+    }
+    let names = |wanted: bool| -> String {
+        let names = judged.targets.iter().filter(|(_, legal)| *legal == wanted).map(|(target, _)| target.name());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let (legal, refused) = (names(true), names(false));
+    let name = judged.source.name();
+    match (legal.is_empty(), refused.is_empty()) {
+        (true, _) => writeln!(out, "{name}: refused on {refused}"),
+        (_, true) => writeln!(out, "{name}: legal on {legal}"),
+        _ => writeln!(out, "{name}: legal on {legal}; refused on {refused}"),
+    }
+}
