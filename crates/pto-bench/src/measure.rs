@@ -68,6 +68,8 @@ pub(crate) trait Case {
 pub fn measure(workload: &Workload, options: &Options) -> Result<Measurement, Error> {
     let mut case = workload.prepare()?;
     let engine = Engine::new().with_threads(NonZeroUsize::new(options.threads).unwrap_or(NonZeroUsize::MIN));
+    // Both start from the same contents.
+    case.settle();
     case.run(&engine)?;
     let engine_sum = case.settle();
     case.plain();

@@ -10,6 +10,7 @@ pub mod facts;
 pub mod fold;
 mod footprint;
 mod liveness;
+pub mod lower;
 mod module;
 mod op;
 mod place;

@@ -10,9 +10,10 @@
 //! The rule, with the sizes that were measured (`docs/performance.md`):
 //! 1. Fewer than [`PARALLEL_LANES`] lanes do not pay for waking a thread: Direct.
 //! 2. A partition pays when the table is far beyond the second-level cache ([`SPILL`] times), when there are enough
-//!    lanes to fill the buckets ([`PARTITION_LANES`]), and when lanes are spread: if one bucket gets more than half of
-//!    a sample, the hot slots are in cache anyway, and one thread would have most of the work to do after the others
-//!    have sorted it.
+//!    lanes to fill the buckets ([`PARTITION_LANES`]), and when lanes are spread. If an eighth of a sample repeats
+//!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
+//!    have most of the work left to do after all have sorted.
+//!    Replacing does not wait for the old value, so that one thread alone has nothing to gain from sorting.
 //! 3. Otherwise Owned with several threads, Direct with one.
 //!
 //! Rows are Owned or Direct: a row that is worth its own cache lines gains nothing from being copied twice.
@@ -42,24 +43,39 @@ pub enum Method {
     Partitioned,
 }
 
-/// What the rule looks at.
+/// What the rule looks at beforehand.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     pub(crate) lanes: usize,
     pub(crate) table_bytes: usize,
+    /// The old value of a slot does not matter.
+    pub(crate) replaces: bool,
     pub(crate) threads: usize,
     pub(crate) caches: Caches,
+}
+
+/// What the rule knows about the lanes, from a sample of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Skew {
+    pub(crate) sampled: usize,
+    /// Lanes in the fullest bucket.
+    pub(crate) crowd: usize,
+    /// Lanes on a slot that another lane of the sample goes to.
+    pub(crate) repeats: usize,
 }
 
 impl Work {
     /// True if a partition pays, provided that the lanes are spread.
     pub(crate) fn pays_partition(&self) -> bool {
-        self.lanes >= PARTITION_LANES && self.table_bytes > self.caches.l2.saturating_mul(SPILL)
+        self.lanes >= PARTITION_LANES
+            && self.table_bytes > self.caches.l2.saturating_mul(SPILL)
+            && (self.threads > 1 || !self.replaces)
     }
 
-    /// The way of a scatter of which the fullest bucket gets `crowd` of `sampled` lanes.
-    pub(crate) fn method(&self, crowd: usize, sampled: usize) -> Method {
-        if self.pays_partition() && crowd * 2 <= sampled {
+    /// The way of a scatter.
+    pub(crate) fn method(&self, skew: Skew) -> Method {
+        let spread = skew.crowd * 2 <= skew.sampled && skew.repeats * 8 <= skew.sampled;
+        if self.pays_partition() && spread {
             Method::Partitioned
         } else if self.threads > 1 && self.lanes >= PARALLEL_LANES {
             Method::Owned
@@ -74,12 +90,12 @@ mod tests {
     use super::*;
 
     const CACHES: Caches = Caches { l2: 1 << 20, l3: 16 << 20 };
-    const WORK: Work = Work { lanes: 1 << 22, table_bytes: 64 << 20, threads: 2, caches: CACHES };
+    const WORK: Work = Work { lanes: 1 << 22, table_bytes: 64 << 20, replaces: false, threads: 2, caches: CACHES };
 
     #[test]
     fn the_way_changes_at_each_crossover_and_nowhere_else() {
         use Method::{Direct, Owned, Partitioned};
-        let spread = |work: Work| work.method(8, 512);
+        let spread = |work: Work| work.method(Skew { sampled: 512, crowd: 8, repeats: 0 });
         assert_eq!(spread(WORK), Partitioned);
         // Table size.
         let spill = SPILL * CACHES.l2;
@@ -92,11 +108,20 @@ mod tests {
         assert_eq!(spread(Work { lanes: PARALLEL_LANES, ..WORK }), Owned);
         assert_eq!(spread(Work { lanes: PARALLEL_LANES - 1, ..WORK }), Direct);
         assert_eq!(spread(Work { lanes: PARTITION_LANES - 1, threads: 1, ..WORK }), Direct);
-        // Skew.
-        assert_eq!(WORK.method(256, 512), Partitioned);
-        assert_eq!(WORK.method(257, 512), Owned);
-        assert_eq!(Work { threads: 1, ..WORK }.method(257, 512), Direct);
+        // Replacing.
+        assert_eq!(spread(Work { replaces: true, ..WORK }), Partitioned);
+        assert_eq!(spread(Work { replaces: true, threads: 1, ..WORK }), Direct);
+        assert_eq!(spread(Work { threads: 1, ..WORK }), Partitioned);
         // A machine that says nothing about its caches is one with usual ones.
         assert_eq!(spread(Work { caches: Caches::USUAL, ..WORK }), Partitioned);
+    }
+
+    #[test]
+    fn skew_keeps_lanes_in_place() {
+        let skew = |crowd, repeats| WORK.method(Skew { sampled: 512, crowd, repeats });
+        assert_eq!((skew(256, 0), skew(257, 0)), (Method::Partitioned, Method::Owned));
+        assert_eq!((skew(8, 64), skew(8, 65)), (Method::Partitioned, Method::Owned));
+        let alone = Work { threads: 1, ..WORK };
+        assert_eq!(alone.method(Skew { sampled: 512, crowd: 512, repeats: 511 }), Method::Direct);
     }
 }

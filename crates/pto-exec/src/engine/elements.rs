@@ -2,7 +2,7 @@
 
 use pto_isa::{Atomic, ElementType};
 
-use super::cost::{Method, PARALLEL_LANES};
+use super::cost::{Method, PARALLEL_LANES, Skew};
 use super::share::Sample;
 use super::{Engine, cuts};
 use crate::kernel::address::AddressMap;
@@ -13,6 +13,9 @@ use crate::kernel::partition::{Buckets, Partition, Split, entry_bytes, region_le
 
 /// Below this cap there is too little memory to sort in.
 const LEAST_MEMORY: usize = 4 << 20;
+
+/// Lanes that are looked at and then carried out while they are in the first-level cache.
+const UNDO_LANES: usize = 4096;
 
 impl Engine {
     /// True if this many lanes get more than the caller's thread.
@@ -55,7 +58,7 @@ impl Engine {
         if lanes < PARALLEL_LANES && self.method.is_none() {
             return scatter.direct(table);
         }
-        let work = self.work(lanes, capacity.saturating_mul(scatter.kernel.size()));
+        let work = self.work(lanes, capacity.saturating_mul(scatter.kernel.size()), atomic);
         let is_direct = match self.method {
             Some(method) => method == Method::Direct,
             None => !self.is_parallel(lanes) && !work.pays_partition(),
@@ -64,17 +67,20 @@ impl Engine {
         if is_direct || *lookup.map != AddressMap::Linear {
             return scatter.direct(table);
         }
-        self.check_lanes(&lookup, run)?;
         let table = &mut table[..capacity * scatter.kernel.size()];
         let sample = Sample::draw(self.backend, lookup, run);
         let method = self.method.unwrap_or_else(|| {
-            let crowd = Split::of(capacity).map_or(sample.len(), |split| sample.crowd(split.bucket_length()));
-            work.method(crowd, sample.len())
+            let bucket = Split::of(capacity).map_or(capacity, Split::bucket_length);
+            let skew = Skew { sampled: sample.len(), crowd: sample.crowd(bucket), repeats: sample.repeats() };
+            work.method(skew)
         });
         match method {
             Method::Direct => scatter.direct(table),
-            Method::Owned => Ok(scatter.owned(table, &sample)),
-            Method::Partitioned => Ok(scatter.partitioned(table).unwrap_or_else(|table| scatter.owned(table, &sample))),
+            Method::Owned => scatter.owned(table, &sample),
+            Method::Partitioned => {
+                self.check_lanes(&lookup, run)?;
+                scatter.partitioned(table).or_else(|table| scatter.owned(table, &sample))
+            }
         }
     }
 
@@ -150,6 +156,9 @@ impl Scatter<'_> {
     /// On this thread, in source order.
     fn direct(&self, table: &mut [u8]) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, run, tile } = *self;
+        if self.undo_is_cheaper(table) {
+            return self.direct_with_undo(table);
+        }
         if let Some(offsets) = lookup.check_whole(engine.backend, run) {
             kernel.scatter(engine.backend, table, whole(run, offsets?), tile);
             return Ok(0);
@@ -158,16 +167,62 @@ impl Scatter<'_> {
         Ok(lookup.for_each_block(engine.backend, run, &mut |moved| kernel.scatter(engine.backend, table, moved, tile)))
     }
 
-    /// Each thread scatters what falls into its part of the table.
-    fn owned(&self, table: &mut [u8], sample: &Sample) -> usize {
+    /// True if saving the table costs less than looking at all lanes beforehand.
+    fn undo_is_cheaper(&self, table: &[u8]) -> bool {
+        let index_bytes = self.run.length * self.lookup.reader.element.size() as usize;
+        self.lookup.resolver.bounds == Bounds::Checked
+            && self.run.length > UNDO_LANES
+            && table.len() <= index_bytes / 4
+            && table.len() <= self.engine.memory_cap
+    }
+
+    /// As [`direct`](Self::direct), looking at lanes just before they are carried out.
+    fn direct_with_undo(&self, table: &mut [u8]) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, run, tile } = *self;
-        let parts = sample.parts(lookup.resolver.capacity, engine.threads.get());
+        let saved = table.to_vec();
+        for from in (0..run.length).step_by(UNDO_LANES) {
+            let run = run.part(from, run.length.min(from + UNDO_LANES));
+            let done = match lookup.check_whole(engine.backend, run) {
+                Some(offsets) => {
+                    offsets.map(|offsets| kernel.scatter(engine.backend, table, whole(run, offsets), tile))
+                }
+                None => engine.check_lanes(&lookup, run).map(|()| {
+                    let scatter = &mut |moved: Moved<'_>| kernel.scatter(engine.backend, table, moved, tile);
+                    lookup.for_each_block(engine.backend, run, scatter);
+                }),
+            };
+            if done.is_err() {
+                table.copy_from_slice(&saved);
+                return Err(Outside);
+            }
+        }
+        Ok(0)
+    }
+
+    /// Each thread scatters what falls into its part of the table.
+    fn owned(&self, table: &mut [u8], sample: &Sample) -> Result<usize, Outside> {
+        let Self { engine, kernel, lookup, run, tile } = *self;
+        let mut resolver = lookup.resolver;
+        let saved = self.undo_is_cheaper(table).then(|| table.to_vec());
+        match saved {
+            // Lanes out of range are dropped for now, and counted.
+            Some(_) => resolver.bounds = Bounds::Drop,
+            None => engine.check_lanes(&lookup, run)?,
+        }
+        let parts = sample.parts(resolver.capacity, engine.threads.get());
         let outside = engine.each(split_parts(table, &parts, kernel.size()), |(part, table)| {
-            let lookup = Lookup { resolver: lookup.resolver.within(part), ..lookup };
+            let lookup = Lookup { resolver: resolver.within(part), ..lookup };
             lookup.for_each_block(engine.backend, run, &mut |moved| kernel.scatter(engine.backend, table, moved, tile))
         });
         // Every thread has seen every lane.
-        outside.first().copied().unwrap_or(0)
+        let outside = outside.first().copied().unwrap_or(0);
+        match saved {
+            Some(saved) if outside > 0 => {
+                table.copy_from_slice(&saved);
+                Err(Outside)
+            }
+            _ => Ok(outside),
+        }
     }
 
     /// Sorts lanes by destination and applies them; gives the table back if there is no memory for it.

@@ -1,6 +1,6 @@
 //! Cutting a table into parts that get about the same number of lanes each.
 
-use crate::kernel::bounds::Part;
+use crate::kernel::bounds::{Bounds, Part};
 use crate::kernel::elements::{Lookup, Run};
 use crate::kernel::lanes::Strided;
 use crate::kernel::simd::Backend;
@@ -13,8 +13,11 @@ const SAMPLES: usize = 512;
 pub(crate) struct Sample(Vec<u64>);
 
 impl Sample {
-    /// Looks at lanes at equal distances. They were checked, if their policy wants that.
-    pub(crate) fn draw(backend: Backend, lookup: Lookup<'_>, run: Run) -> Self {
+    /// Looks at lanes at equal distances. Those that are out of range without a policy for it do not matter here.
+    pub(crate) fn draw(backend: Backend, mut lookup: Lookup<'_>, run: Run) -> Self {
+        if lookup.resolver.bounds == Bounds::Checked {
+            lookup.resolver.bounds = Bounds::Drop;
+        }
         let count = SAMPLES.min(run.length);
         let mut drawn = Vec::with_capacity(count);
         let step = run.length / count.max(1);
@@ -35,6 +38,11 @@ impl Sample {
     /// How many lanes the fullest of the table's buckets of `length` slots gets.
     pub(crate) fn crowd(&self, length: usize) -> usize {
         self.0.chunk_by(|a, b| a / length as u64 == b / length as u64).map(<[u64]>::len).max().unwrap_or(0)
+    }
+
+    /// How many lanes of the sample go where another one does.
+    pub(crate) fn repeats(&self) -> usize {
+        self.0.len() - self.0.chunk_by(|a, b| a == b).count()
     }
 
     /// Cuts `0..capacity` so that each part gets about as many lanes of the sample.
@@ -69,5 +77,6 @@ mod tests {
     fn the_fullest_bucket_is_counted() {
         assert_eq!(Sample(vec![0, 1, 2, 7, 8, 8, 9]).crowd(4), 3);
         assert_eq!(Sample(vec![]).crowd(4), 0);
+        assert_eq!((Sample(vec![1, 1, 2, 3, 3, 3]).repeats(), Sample(vec![]).repeats()), (3, 0));
     }
 }

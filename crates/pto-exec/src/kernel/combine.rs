@@ -1,6 +1,5 @@
 //! What a scatter does to one element: replace, or combine with what is there.
 
-use core::cmp::Ordering;
 use core::marker::PhantomData;
 
 use half::{bf16, f16};
@@ -76,33 +75,42 @@ macro_rules! integers {
 
 integers!(i8, u8, i16, u16, i32, u32, i64, u64);
 
-/// `b` if it belongs after `a` in the wanted order; a NaN loses against a number, and -0.0 < +0.0.
-macro_rules! pick {
-    ($type:ty, $old:expr, $new:expr, $wanted:expr) => {{
-        let (a, b) = (<$type>::from_le_bytes($old), <$type>::from_le_bytes($new));
-        let old_wins = b.is_nan() || (!a.is_nan() && a.total_cmp(&b) == $wanted);
-        if old_wins { $old } else { $new }
+/// A number that orders floats as Max and Min do, without a branch: -0.0 < +0.0, and a NaN is below (`Max`) or above
+/// (`Min`) every number.
+macro_rules! rank {
+    ($signed:ty, $bits:expr, $infinity:expr, $nan:expr) => {{
+        let bits = <$signed>::from_le_bytes($bits);
+        // Negative numbers are ordered the other way round: all bits but the sign are flipped.
+        let ordered = bits ^ ((bits >> (<$signed>::BITS - 1)) & <$signed>::MAX);
+        if bits & <$signed>::MAX > $infinity { $nan } else { ordered }
     }};
 }
 
 macro_rules! floats {
-    ($($type:ty),*) => {$(
+    ($($type:ty, $signed:ty, $infinity:expr);* $(;)?) => {$(
         impl Combine<{ size_of::<$type>() }> for Max<$type> {
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
-                pick!($type, old, new, Ordering::Greater)
+                let (a, b) = (rank!($signed, old, $infinity, <$signed>::MIN), rank!($signed, new, $infinity, <$signed>::MIN));
+                core::hint::select_unpredictable(a >= b, old, new)
             }
         }
         impl Combine<{ size_of::<$type>() }> for Min<$type> {
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
-                pick!($type, old, new, Ordering::Less)
+                let (a, b) = (rank!($signed, old, $infinity, <$signed>::MAX), rank!($signed, new, $infinity, <$signed>::MAX));
+                core::hint::select_unpredictable(a <= b, old, new)
             }
         }
     )*};
 }
 
-floats!(f16, bf16, f32, f64);
+floats! {
+    f16, i16, 0x7c00;
+    bf16, i16, 0x7f80;
+    f32, i32, 0x7f80_0000;
+    f64, i64, 0x7ff0_0000_0000_0000;
+}
 
 impl Combine<4> for Add<f32> {
     #[inline(always)]

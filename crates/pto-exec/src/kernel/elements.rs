@@ -216,10 +216,16 @@ pub(crate) fn gather(backend: Backend, size: usize, tile: &mut [u8], moved: Move
     }
 }
 
+/// Tables of up to this many elements of 4 bytes, 1 MiB, are read by the vector unit's gather instruction.
+const GATHER_ELEMENTS: usize = 1 << 18;
+
 fn gather_as<const N: usize>(backend: Backend, tile: &mut [u8], moved: Moved<'_>, table: &[u8]) {
     let (tile, table) = (tile.as_chunks_mut::<N>().0, table.as_chunks::<N>().0);
     match moved.offsets {
-        AnyOffsets::Narrow(offsets) if N == 4 && moved.positions.is_none() && moved.payload.step == 1 => {
+        // Beyond the cache the vector unit waits for the slowest of its lanes, and single loads overlap better.
+        AnyOffsets::Narrow(offsets)
+            if N == 4 && moved.positions.is_none() && moved.payload.step == 1 && table.len() <= GATHER_ELEMENTS =>
+        {
             let tile = bytemuck::cast_slice_mut(&mut tile[moved.payload.start..][..offsets.len()]);
             backend.run(Gather4 { tile, table: bytemuck::cast_slice(table), offsets });
         }

@@ -159,14 +159,18 @@ impl<const N: usize, C: Combine<N>> Task for ScatterRows<'_, N, C> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let Self { table, block, tile, .. } = self;
-        block.for_each_row(|start, base, ahead| {
-            prefetch(table, ahead, block.segments);
-            let Some(base) = base else { return };
-            for segment in block.segments {
-                let row = &mut table[base + segment.table..][..segment.length];
-                C::combine_row(simd, row, &tile[start + segment.tile..][..segment.length]);
-            }
-        });
+        // Inlined by force: a closure on its own is compiled without the instruction set.
+        block.for_each_row(
+            #[inline(always)]
+            |start, base, ahead| {
+                prefetch(table, ahead, block.segments);
+                let Some(base) = base else { return };
+                for segment in block.segments {
+                    let row = &mut table[base + segment.table..][..segment.length];
+                    C::combine_row(simd, row, &tile[start + segment.tile..][..segment.length]);
+                }
+            },
+        );
     }
 }
 

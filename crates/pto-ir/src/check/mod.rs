@@ -3,11 +3,11 @@
 //! What is checked, by file:
 //! - here: every value is defined once and before its uses, in a region around them; regions end in what they must
 //!   end in; operations outside the instruction set; nesting;
-//! - [`types`]: kinds and types of operands and results, loop-carried and yielded values, constants of loop bounds;
-//! - [`memory`]: views, windows, tiles, plain transfers and scalar accesses, with constants folded;
-//! - [`instruction`]: every rule of the instruction set ([`pto_isa::check()`]) for each MGATHER, MSCATTER, TSCATTER and
+//! - `types`: kinds and types of operands and results, loop-carried and yielded values, constants of loop bounds;
+//! - `memory`: views, windows, tiles, plain transfers and scalar accesses, with constants folded;
+//! - `instruction`: every rule of the instruction set ([`pto_isa::check()`]) for each MGATHER, MSCATTER, TSCATTER and
 //!   collective, direct dispatch of SIMT instructions, flags;
-//! - [`placement`]: tiles that share bytes while both are live, the unified buffer's budget over the whole function.
+//! - `placement`: tiles that share bytes while both are live, the unified buffer's budget over the whole function.
 //!
 //! What is not: index values, extents that only the run knows, order of accesses (races, flags that nobody waits
 //! for), reads of memory that nobody wrote, whether the caller of a collective is its root. Those are left to the run,
@@ -21,6 +21,8 @@ mod placement;
 pub mod rules;
 mod types;
 
+pub(crate) use instruction::lanes;
+pub(crate) use placement::over_budget;
 pub use rules::RULES;
 
 use pto_isa::{Launch, Target};

@@ -74,7 +74,7 @@ pub(super) fn of_type(ty: &ViewType, root: Root, packed: bool) -> Option<View> {
     if packed && ty.strides.is_none() {
         pack(&mut tensor);
     }
-    Some(View { tensor, rank, root, offset: Some(0) })
+    Some(View { tensor, rank, root, offset: packed.then_some(0) })
 }
 
 /// A type's extent, or the value that fills it.

@@ -136,7 +136,7 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn add_f16(self, a: u16, b: u16) -> u16 {
-        // SAFETY: `self` proves F16C.
+        // SAFETY: `self` proves F16C and AVX2.
         unsafe { avx2::add_f16(a, b) }
     }
 
