@@ -6,7 +6,9 @@ mod bench;
 mod check;
 mod conform;
 mod explain;
+mod fmt;
 mod input;
+mod lower;
 mod output;
 
 use std::process::ExitCode;
@@ -27,6 +29,8 @@ enum Command {
     Check(check::Arguments),
     Conform(conform::Arguments),
     Explain(explain::Arguments),
+    Fmt(fmt::Arguments),
+    Lower(lower::Arguments),
 }
 
 /// How a command ended, if it could be carried out.
@@ -52,8 +56,12 @@ pub(crate) enum CallError {
     Threads(usize, rayon::ThreadPoolBuildError),
     #[error("cannot read {path}: {error}")]
     Unreadable { path: String, error: std::io::Error },
+    #[error("cannot write {path}: {error}")]
+    Unwritable { path: String, error: std::io::Error },
     #[error("{0}")]
     TooLarge(String),
+    #[error("the program names no target (pto.target_arch); give one with --target")]
+    NoTarget,
     #[error("cannot write to standard output: {0}")]
     Output(#[from] std::io::Error),
 }
@@ -65,6 +73,8 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Conform(arguments) => conform::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Fmt(arguments) => fmt::run(&arguments),
+        Command::Lower(arguments) => lower::run(&arguments),
     };
     match result {
         Ok(Verdict::Clean) => ExitCode::SUCCESS,
