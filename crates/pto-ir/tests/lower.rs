@@ -54,7 +54,9 @@ proptest! {
     fn placed_tiles_keep_their_data(steps in kernel(LARGE)) {
         let module = build(&steps, LARGE);
         for target in DEVICES {
-            let placed = match lower::place(&module.functions[0], &module.types, target) {
+            let mut types = module.types.clone();
+            let staged = lower::stage(&module.functions[0], &mut types);
+            let placed = match lower::place(&staged, &types, target) {
                 Ok(placed) => placed,
                 Err(found) => {
                     prop_assert_eq!(found[0].rule.name, "budget.ub");
@@ -63,7 +65,7 @@ proptest! {
             };
             let limit = target.profile().ub.unwrap().limit(None);
             for choices in runs() {
-                let events = trace(&placed, &module.types, target, choices);
+                let events = trace(&placed, &types, target, choices);
                 let found = overwritten(&events);
                 prop_assert!(found.is_empty(), "{} {:?}: {}", target, choices, found.join("\n"));
                 for access in events.iter().filter_map(|event| match event {
@@ -131,7 +133,7 @@ fn targets_without_pipes_get_no_flags() {
 fn load_and_store_in_a_loop_take_two_flags() {
     // One from load to store in a round, one from store to the next round's load: set before, waited for after.
     let body = vec![Step::Load(0, 0), Step::Store(0, 1)];
-    let module = build(&[Step::Loop { trips: 3, fresh: false, body }], SMALL);
+    let module = build(&[Step::Loop { trips: 3, fresh: false, swap: false, body }], SMALL);
     assert_eq!(flag_ops(&lower::lower(&module, Target::A5).unwrap()), 2 + 4);
 }
 

@@ -183,7 +183,7 @@ impl Gaps {
                 self.0.insert(from, start);
             }
             // What follows starts at a block again.
-            let after = end.next_multiple_of(BLOCK_BYTES);
+            let after = end.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX);
             if after < to {
                 self.0.insert(after, to);
             }
