@@ -58,8 +58,8 @@ pub fn place(function: &Function, types: &Types, target: Target) -> Result<Funct
         }
     }
     let dyn_ub = function.launch.dyn_ub;
-    // Targets without a unified buffer place tiles in ordinary memory.
-    let limit = target.profile().ub.map_or(u64::MAX, |ub| ub.limit(dyn_ub));
+    // Targets without a unified buffer place tiles in ordinary memory, as far as a text can write addresses.
+    let limit = target.profile().ub.map_or(i64::MAX as u64, |ub| ub.limit(dyn_ub));
     let addresses = side_by_side(&requests, &fixed, limit)
         .or_else(|| by_time(&requests, &fixed, limit))
         .or_else(|| by_size(&requests, &fixed, limit));
