@@ -8,6 +8,7 @@ mod conform;
 mod explain;
 mod input;
 mod output;
+mod run;
 
 use std::process::ExitCode;
 
@@ -27,6 +28,7 @@ enum Command {
     Check(check::Arguments),
     Conform(conform::Arguments),
     Explain(explain::Arguments),
+    Run(Box<run::Arguments>),
 }
 
 /// How a command ended, if it could be carried out.
@@ -54,6 +56,12 @@ pub(crate) enum CallError {
     Unreadable { path: String, error: std::io::Error },
     #[error("{0}")]
     TooLarge(String),
+    #[error("cannot write {path}: {error}")]
+    Unwritable { path: String, error: std::io::Error },
+    #[error(transparent)]
+    Data(#[from] pto_data::DataError),
+    #[error("{0}")]
+    Entry(String),
     #[error("cannot write to standard output: {0}")]
     Output(#[from] std::io::Error),
 }
@@ -65,6 +73,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Conform(arguments) => conform::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
     };
     match result {
         Ok(Verdict::Clean) => ExitCode::SUCCESS,
