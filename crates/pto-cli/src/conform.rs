@@ -37,6 +37,8 @@ enum Executor {
     Exec,
     /// The slow reference executor
     Reference,
+    /// Whole programs on the simulated device
+    Run,
 }
 
 struct Judged {
@@ -49,6 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
     let via = match arguments.via {
         Executor::Exec => Via::Exec,
         Executor::Reference => Via::Reference,
+        Executor::Run => Via::Run,
     };
     let jobs = arguments.jobs.unwrap_or(0);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|e| CallError::Threads(jobs, e))?;

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
     let written = match written {
         Ok(written) => written,
         Err(found) => {
-            output::findings(&source, &found);
+            output::diagnostics(&source, &found);
             return Ok(Verdict::Wrong);
         }
     };

@@ -3,16 +3,18 @@
 use std::io::Read;
 use std::path::Path;
 
+use pto_ir::Place;
 use pto_isa::{Rule, Target};
-use pto_text::{Diagnostic, Parse, Program, Source, elaborate, parse};
+use pto_text::{Diagnostic, Parse, Program, Source, Span, elaborate, parse};
 
 use crate::CallError;
 
 /// Every rule that any part of the tool raises, by name.
 pub(crate) fn all_rules() -> Vec<&'static Rule> {
     let of_programs = pto_ir::check::RULES.iter().copied();
+    let of_runs = pto_sim::rules::RULES.iter().copied();
     let mut rules: Vec<_> =
-        pto_isa::rules::all().chain(of_programs).chain(pto_text::rules::RULES.iter().copied()).collect();
+        pto_isa::rules::all().chain(of_programs).chain(pto_text::rules::RULES.iter().copied()).chain(of_runs).collect();
     rules.sort_by_key(|rule| rule.name);
     rules.dedup_by_key(|rule| rule.name);
     rules
@@ -36,6 +38,12 @@ pub(crate) fn target(name: &str) -> Result<Target, String> {
         let names: Vec<&str> = Target::ALL.iter().map(|target| target.name()).collect();
         format!("expected one of {}", names.join(", "))
     })
+}
+
+/// A place as `file:line`.
+pub(crate) fn words(source: &Source, place: Place) -> String {
+    let position = source.position(Span::from(place).start);
+    format!("{}:{}", source.name(), position.line)
 }
 
 /// A text that was read as far as it could be.

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
     let text = Text::new(input::read(&arguments.file)?);
     let found: Vec<Diagnostic> = text.found().into_iter().filter(Diagnostic::is_error).collect();
     if !found.is_empty() {
-        output::findings(&text.source, &found);
+        output::diagnostics(&text.source, &found);
         return Ok(Verdict::Wrong);
     }
     let lowered = match arguments.to {
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
             Ok(Verdict::Clean)
         }
         Err(found) => {
-            output::findings(&text.source, &found);
+            output::diagnostics(&text.source, &found);
             Ok(Verdict::Wrong)
         }
     }

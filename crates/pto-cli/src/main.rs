@@ -10,6 +10,7 @@ mod fmt;
 mod input;
 mod lower;
 mod output;
+mod run;
 
 use std::process::ExitCode;
 
@@ -31,6 +32,7 @@ enum Command {
     Explain(explain::Arguments),
     Fmt(fmt::Arguments),
     Lower(lower::Arguments),
+    Run(Box<run::Arguments>),
 }
 
 /// How a command ended, if it could be carried out.
@@ -56,12 +58,16 @@ pub(crate) enum CallError {
     Threads(usize, rayon::ThreadPoolBuildError),
     #[error("cannot read {path}: {error}")]
     Unreadable { path: String, error: std::io::Error },
-    #[error("cannot write {path}: {error}")]
-    Unwritable { path: String, error: std::io::Error },
     #[error("{0}")]
     TooLarge(String),
     #[error("the program names no target (pto.target_arch); give one with --target")]
     NoTarget,
+    #[error("cannot write {path}: {error}")]
+    Unwritable { path: String, error: std::io::Error },
+    #[error(transparent)]
+    Data(#[from] pto_data::DataError),
+    #[error("{0}")]
+    Entry(String),
     #[error("cannot write to standard output: {0}")]
     Output(#[from] std::io::Error),
 }
@@ -75,6 +81,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Lower(arguments) => lower::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
     };
     match result {
         Ok(Verdict::Clean) => ExitCode::SUCCESS,

@@ -3,24 +3,13 @@
 use std::fmt::Display;
 use std::io::{IsTerminal, Write, stderr, stdout};
 
-use pto_text::diagnostic::terminal;
-use pto_text::{Diagnostic, Source};
-
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use pto_text::{Diagnostic, Source};
 
 /// Says on standard error why the call could not be carried out.
 pub(crate) fn complain(error: &dyn Display) {
     // Nothing is left to do when standard error is closed.
     let _ = writeln!(stderr(), "error: {error}");
-}
-
-/// Shows findings on standard error: why there is no result.
-pub(crate) fn findings(source: &Source, found: &[Diagnostic]) {
-    let colour = stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let mut err = stderr().lock();
-    for one in found {
-        let _ = writeln!(err, "{}\n", terminal::render(source, one, colour));
-    }
 }
 
 /// Whether standard output may be coloured: on a terminal, unless `NO_COLOR` is set to something.
@@ -34,4 +23,21 @@ pub(crate) fn progress(length: u64, what: &'static str) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::with_draw_target(Some(length), target).with_style(style).with_message(what)
+}
+
+/// A counter on standard error, which is a terminal.
+pub(crate) fn spinner(what: &'static str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {pos} {msg} ({per_sec})")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style).with_message(what)
+}
+
+/// Shows findings with excerpts on standard error.
+pub(crate) fn diagnostics(source: &Source, found: &[Diagnostic]) {
+    let mut out = stderr().lock();
+    let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    for one in found {
+        // Nothing is left to do when standard error is closed.
+        let _ = writeln!(out, "{}\n", pto_text::diagnostic::terminal::render(source, one, colour));
+    }
 }

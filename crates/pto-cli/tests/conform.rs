@@ -44,8 +44,8 @@ fn run(text: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn the_projects_own_corpora_pass_on_both_executors() {
-    for via in ["exec", "reference"] {
+fn the_projects_own_corpora_pass_on_every_executor() {
+    for via in ["exec", "reference", "run"] {
         let output = pto(&["conform", own_corpora().to_str().expect("a path"), "--via", via]);
         assert_eq!((output.status.code(), last_line(&output).as_str()), (Some(0), "335 passed, 0 failed"));
     }

@@ -2,11 +2,14 @@
 //! message: `cargo bench -p pto-comm --bench in_process`.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its table")]
 
+mod support;
+
 use std::time::{Duration, Instant};
 
 use pto_comm::{CommError, ParallelGroup, Transport, launch, tgather, tscatter};
 use pto_isa::{ElementType::F32, Tensor, Tile};
 use rayon::prelude::*;
+use support::median;
 
 const RANKS: usize = 4;
 const ROWS: u64 = 1024;
@@ -25,13 +28,11 @@ fn main() {
             collectives(Tile::new(F32, rows, cols).with_dynamic_valid(rows, cols), slots);
         }
     }
-    println!();
-    messages();
-}
-
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.sort_unstable();
-    times[times.len() / 2].as_secs_f64()
+    for ranks in [2, 4, 8] {
+        for outcome in launch(ranks, |rank| support::messages(rank).and_then(|()| support::sharded(rank))) {
+            outcome.expect("a rank failed");
+        }
+    }
 }
 
 /// Measured in turn with the collectives, so that both see the same machine.
@@ -77,7 +78,7 @@ fn measure(group: &ParallelGroup<'_>, staging: &[Tile]) -> Result<(), CommError>
         timed(&mut scatters, &mut || tscatter(group, &tensor, &local, staging).map(drop))?;
         timed(&mut gathers, &mut || tgather(group, &tensor, &mut local, staging).map(drop))?;
     }
-    let bandwidth = |times: &[Duration]| (RANKS * BYTES) as f64 / median(times.to_vec()) / 1e9;
+    let bandwidth = |times: &[Duration]| (RANKS * BYTES) as f64 / median(times) / 1e9;
     let copy = bandwidth(&copies);
     for (name, times) in [("tscatter", scatters), ("tgather", gathers)] {
         let here = bandwidth(&times);
@@ -93,27 +94,4 @@ fn measure(group: &ParallelGroup<'_>, staging: &[Tile]) -> Result<(), CommError>
         );
     }
     Ok(())
-}
-
-/// Time of an all-to-all for parts of growing size: its intercept is the cost of a message, its slope that of a byte.
-fn messages() {
-    println!("{:>6} {:>10} {:>14}", "ranks", "part", "all_to_all us");
-    for ranks in [2, 4, 8] {
-        for part in [0usize, 1 << 10, 16 << 10, 256 << 10] {
-            let times = launch(ranks, |rank| {
-                let mut times = Vec::new();
-                for _ in 0..ROUNDS * 5 {
-                    let parts = vec![vec![7; part]; ranks];
-                    rank.barrier()?;
-                    let start = Instant::now();
-                    let received = rank.all_to_all(parts)?;
-                    times.push(start.elapsed());
-                    assert!(received.iter().all(|p| p.len() == part));
-                }
-                Ok(median(times))
-            });
-            let slowest = times.into_iter().map(|t| t.expect("a rank failed")).fold(0.0, f64::max);
-            println!("{ranks:>6} {part:>10} {:>14.1}", slowest * 1e6);
-        }
-    }
 }

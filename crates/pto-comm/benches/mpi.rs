@@ -3,6 +3,8 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its table")]
 #![expect(unsafe_code, reason = "MPI's own collectives are called for comparison")]
 
+mod support;
+
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -10,6 +12,7 @@ use mpi::ffi;
 use pto_comm::mpi::{Mpi, Strided};
 use pto_comm::{CommError, ParallelGroup, Transport, tgather, tscatter};
 use pto_isa::{ElementType::F32, Tensor, TensorLayout, Tile};
+use support::median;
 
 const TASK: &str = "--rank-task";
 const COLS: u64 = 1024;
@@ -45,7 +48,7 @@ fn rank(task: &str) -> Result<(), CommError> {
         "collectives" => collectives(&mpi, "windows as plain memory"),
         "one-sided" => collectives(&mpi.one_sided_only(), "windows by put and get"),
         "strided" => strided(mpi.one_sided_only()),
-        _ => messages(&mpi),
+        _ => support::messages(&mpi).and_then(|()| support::sharded(&mpi)),
     }
 }
 
@@ -65,12 +68,6 @@ fn between_barriers(mpi: &Mpi, work: &mut dyn FnMut() -> Result<(), CommError>) 
     work()?;
     mpi.barrier()?;
     Ok(start.elapsed())
-}
-
-fn median(times: &[Duration]) -> f64 {
-    let mut times = times.to_vec();
-    times.sort_unstable();
-    times[times.len() / 2].as_secs_f64()
 }
 
 fn collectives(mpi: &Mpi, how: &str) -> Result<(), CommError> {
@@ -198,27 +195,6 @@ fn strided(mut mpi: Mpi) -> Result<(), CommError> {
                     speed(&gathers)
                 );
             }
-        }
-    }
-    Ok(())
-}
-
-/// Time of an all-to-all for parts of growing size: its intercept is the cost of a message, its slope that of a byte.
-fn messages(mpi: &Mpi) -> Result<(), CommError> {
-    if mpi.rank() == 0 {
-        println!("\n{:>6} {:>10} {:>14}", "ranks", "part", "all_to_all us");
-    }
-    for part in [0usize, 1 << 10, 16 << 10, 256 << 10] {
-        let mut times = Vec::new();
-        for _ in 0..ROUNDS * 5 {
-            let parts = vec![vec![7; part]; mpi.size()];
-            mpi.barrier()?;
-            let start = Instant::now();
-            mpi.all_to_all(parts)?;
-            times.push(start.elapsed());
-        }
-        if mpi.rank() == 0 {
-            println!("{:>6} {part:>10} {:>14.1}", mpi.size(), median(&times) * 1e6);
         }
     }
     Ok(())

@@ -52,6 +52,25 @@ fn two_runs_leave_the_same_bytes() {
     assert_eq!(run(), run());
 }
 
+#[test]
+fn rows_that_share_their_place_are_written_in_order() {
+    use pto_isa::{Collective, Direction, ElementType::U32, Target, Tensor, TensorLayout, Tile};
+    let (rows, cols) = (64, 1024);
+    let call = Collective {
+        direction: Direction::Gather,
+        root: 0,
+        caller: 0,
+        local: Tensor::strided(U32, [1, 1, 1, 2 * rows, cols], [0, 0, 0, 0, 1], TensorLayout::Nd),
+        group: vec![Some(Tensor::packed(U32, [1, 1, 1, rows, cols])); 2],
+        staging: vec![Tile::new(U32, 8, 1024)],
+    };
+    let mut ranks: Vec<Vec<u8>> =
+        (0..2u32).map(|r| (0..rows * cols).flat_map(|i| (r << 24 | i as u32).to_le_bytes()).collect()).collect();
+    let mut local = vec![0; cols as usize * 4];
+    execute_collective(&call, Target::Host, Launch::default(), &mut local, &mut ranks).unwrap();
+    assert!(local == ranks[1][ranks[1].len() - local.len()..], "the last row of the last rank wins");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 

@@ -7,6 +7,7 @@ mod array;
 mod case;
 mod compare;
 mod corpus;
+mod device;
 mod operand;
 mod run;
 

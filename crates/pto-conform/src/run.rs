@@ -11,6 +11,7 @@ use pto_isa::{
 
 use crate::case::{self, Case, Expectation, Op, Operand};
 use crate::compare::Comparison;
+use crate::device::{self, DeviceRun};
 use crate::operand::{self, LoadError, by_name, malformed, natural};
 
 /// Which executor runs the cases.
@@ -21,6 +22,8 @@ pub enum Via {
     Exec,
     /// The reference executor.
     Reference,
+    /// A whole program on the device: loads, the instruction, stores; checked, lowered and simulated.
+    Run,
 }
 
 /// What came of a case.
@@ -173,6 +176,31 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Runs the case as a program on the device.
+    fn run_on_device(
+        &self,
+        instruction: &Instruction,
+        written: &Written<'_>,
+        before: &[u8],
+        inputs: &[Vec<u8>],
+    ) -> Attempt {
+        match device::run(instruction, self.target, self.launch, before, inputs) {
+            DeviceRun::Refused(sentences) => Ok((Event::Refused, sentences)),
+            DeviceRun::Faulted(sentences) => Ok((Event::Faulted { untouched: true }, sentences)),
+            DeviceRun::Ran(result, sentences) => {
+                let after = match written {
+                    Written::Tensor(..) => result,
+                    Written::Tile(_, tile) => unpacked(tile, before, &result),
+                };
+                let difference = match self.case.expect {
+                    Expectation::Ok => self.compare(instruction, written, before, &after, inputs)?,
+                    _ => None,
+                };
+                Ok((Event::Ran(difference), sentences))
+            }
+        }
+    }
+
     fn run(&self, instruction: &Instruction, written: &Written<'_>, inputs: &[Input<'_>]) -> Attempt {
         let findings = match judge(instruction, self.target, self.launch) {
             Verdict::Refused(findings) => return Ok((Event::Refused, sentences(&findings))),
@@ -192,6 +220,9 @@ impl Run<'_> {
                 Input::Tensor(case, tensor) => operand::tensor_bytes(self.folder, &case.data, 0, tensor),
             })
             .collect::<Result<Vec<_>, _>>()?;
+        if self.via == Via::Run {
+            return self.run_on_device(instruction, written, &before, &inputs);
+        }
         let mut after = before.clone();
         match self.execute(instruction, &mut after, &inputs) {
             Ok(()) => {
@@ -217,7 +248,7 @@ impl Run<'_> {
             _ => return Err(Fault::Call("the number of operands does not fit the instruction")),
         };
         match self.via {
-            Via::Exec => Plan::new(instruction, self.target, self.launch)?.run(memory, Schedule::InOrder),
+            Via::Exec | Via::Run => Plan::new(instruction, self.target, self.launch)?.run(memory, Schedule::InOrder),
             Via::Reference => reference::execute(instruction, self.target, self.launch, memory, Schedule::InOrder),
         }
         .map(drop)
@@ -283,6 +314,16 @@ impl Run<'_> {
         }
         Ok(None)
     }
+}
+
+/// The tile's bytes with a new valid region.
+fn unpacked(tile: &Tile, before: &[u8], valid: &[u8]) -> Vec<u8> {
+    let size = tile.element.size() as usize;
+    let mut bytes = before.to_vec();
+    for (at, value) in operand::valid_positions(tile).zip(valid.chunks_exact(size)) {
+        bytes[at..at + size].copy_from_slice(value);
+    }
+    bytes
 }
 
 /// The most ranks that a case may have.

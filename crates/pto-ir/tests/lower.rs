@@ -9,7 +9,7 @@ use common::program::{PAYLOADS, Shape, Step, build, kernel};
 use common::trace::{Choices, Event, trace};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use pto_ir::{EVENTS, Flag, FunctionBuilder, Module, OpKind, Pipe, check, lower};
+use pto_ir::{EVENTS, Flag, FunctionBuilder, Module, OpKind, Operand, Pipe, Type, check, lower};
 use pto_isa::ElementType::F32;
 use pto_isa::{Severity, Target, Tile};
 
@@ -29,7 +29,7 @@ fn is_accepted(module: &Module, target: Target) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// No two conflicting accesses race on any path, flags are balanced, EVENT_ID0 is left to instructions, and the
     /// checker accepts the result.
@@ -54,7 +54,9 @@ proptest! {
     fn placed_tiles_keep_their_data(steps in kernel(LARGE)) {
         let module = build(&steps, LARGE);
         for target in DEVICES {
-            let placed = match lower::place(&module.functions[0], &module.types, target) {
+            let mut types = module.types.clone();
+            let staged = lower::stage(&module.functions[0], &mut types);
+            let placed = match lower::place(&staged, &types, target) {
                 Ok(placed) => placed,
                 Err(found) => {
                     prop_assert_eq!(found[0].rule.name, "budget.ub");
@@ -63,7 +65,7 @@ proptest! {
             };
             let limit = target.profile().ub.unwrap().limit(None);
             for choices in runs() {
-                let events = trace(&placed, &module.types, target, choices);
+                let events = trace(&placed, &types, target, choices);
                 let found = overwritten(&events);
                 prop_assert!(found.is_empty(), "{} {:?}: {}", target, choices, found.join("\n"));
                 for access in events.iter().filter_map(|event| match event {
@@ -80,7 +82,7 @@ proptest! {
 // The same programs every time: which flags are redundant is decided for all paths at once, so that deep nests of loops
 // may keep one that no single path needs.
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Without any one of the flags, something races.
     #[test]
@@ -131,7 +133,7 @@ fn targets_without_pipes_get_no_flags() {
 fn load_and_store_in_a_loop_take_two_flags() {
     // One from load to store in a round, one from store to the next round's load: set before, waited for after.
     let body = vec![Step::Load(0, 0), Step::Store(0, 1)];
-    let module = build(&[Step::Loop { trips: 3, fresh: false, body }], SMALL);
+    let module = build(&[Step::Loop { trips: 3, fresh: false, swap: false, body }], SMALL);
     assert_eq!(flag_ops(&lower::lower(&module, Target::A5).unwrap()), 2 + 4);
 }
 
@@ -203,4 +205,72 @@ fn tiles_that_do_not_fit_are_listed() {
     assert_eq!(found[0].rule.name, "budget.ub");
     assert!(found[0].message.contains("196608 bytes at the worst point"), "{}", found[0].message);
     assert_eq!(found[0].labels.len(), 3);
+}
+
+fn addresses(module: &Module) -> Vec<i64> {
+    let ops = &module.functions[0].body.ops;
+    ops.iter()
+        .filter_map(|op| match op.kind {
+            OpKind::AllocTile { address: Some(Operand::Number(address)), .. }
+            | OpKind::Assign { address: Operand::Number(address), .. } => Some(address),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn given_addresses_are_kept_and_others_placed_around_them() {
+    let mut b = FunctionBuilder::new("k");
+    let p = b.pointer("p", F32);
+    let parameter = b.parameter("x", Type::Tile(Tile::new(F32, 8, 32)));
+    let view = b.view(p, &[8, 32]);
+    let fixed = b.tile_at(Tile::new(F32, 8, 32), 1056);
+    let free = b.tile(Tile::new(F32, 8, 32));
+    for tile in [fixed, free, parameter] {
+        b.push(OpKind::Load { src: view, dst: tile });
+    }
+    for tile in [fixed, free, parameter] {
+        b.push(OpKind::Store { src: tile, dst: view });
+    }
+    let lowered = lower::lower(&b.finish(), Target::A2A3).unwrap();
+    is_accepted(&lowered, Target::A2A3);
+    let mut found = addresses(&lowered);
+    assert!(found.contains(&1056));
+    found.sort_unstable();
+    assert_eq!(found.len(), 3);
+    assert!(found.windows(2).all(|pair| pair[1] - pair[0] >= 1024), "{found:?}");
+}
+
+/// Three tiles of 48 KiB, two at a time, fit into 128 KiB only if the first and the last share.
+#[test]
+fn tiles_share_bytes_when_they_have_to() {
+    let mut b = FunctionBuilder::new("k");
+    let p = b.pointer("p", F32);
+    let view = b.view(p, &[384, 32]);
+    let tiles: Vec<_> = (0..3).map(|_| b.tile(Tile::new(F32, 384, 32))).collect();
+    b.push(OpKind::Load { src: view, dst: tiles[0] }).push(OpKind::Load { src: view, dst: tiles[1] });
+    b.push(OpKind::Store { src: tiles[0], dst: view }).push(OpKind::Load { src: view, dst: tiles[2] });
+    b.push(OpKind::Store { src: tiles[1], dst: view }).push(OpKind::Store { src: tiles[2], dst: view });
+    let module = b.finish();
+    let lowered = lower::lower(&module, Target::A5).unwrap();
+    is_accepted(&lowered, Target::A5);
+    assert_eq!(addresses(&lowered), [0, 49152, 0]);
+    // A launch that asks for more lets every tile have its own.
+    let mut larger = module.clone();
+    larger.functions[0].launch.dyn_ub = Some(200 * 1024);
+    assert_eq!(addresses(&lower::lower(&larger, Target::A5).unwrap()), [0, 49152, 98304]);
+}
+
+#[test]
+fn collectives_get_a_ping_and_a_pong_tile() {
+    let module = build(&[Step::Collective(true)], SMALL);
+    for target in Target::ALL {
+        let lowered = lower::lower(&module, *target).unwrap();
+        is_accepted(&lowered, *target);
+        let staging = lowered.functions[0].body.ops.iter().find_map(|op| match &op.kind {
+            OpKind::Collective(call) => Some(call.staging.clone()),
+            _ => None,
+        });
+        assert_eq!(staging.unwrap().len(), 2);
+    }
 }

@@ -31,9 +31,19 @@ fn epoch<'w>(group: &ParallelGroup<'w>, plan: &ChunkPlan) -> Result<Box<dyn Epoc
     group.window().lock(&vec![plan.tile_bytes(); plan.slots()])
 }
 
-/// True if threads may write parts of the tensor in any order, and there is enough for them to do.
+/// True if threads may write rows of the tensor in any order, each in memory of its own, and there is enough for them
+/// to do.
 fn splits(plan: &ChunkPlan, written: &Tensor) -> bool {
-    plan.bytes_per_outer() >= PARALLEL_BYTES && !overlaps_itself(written)
+    plan.bytes_per_outer() >= PARALLEL_BYTES && !overlaps_itself(written) && !interleaves_rows(written)
+}
+
+/// True unless a row ends before the next one starts, as it does not in column-major tensors.
+fn interleaves_rows(tensor: &Tensor) -> bool {
+    let [.., row_stride, col_stride] = tensor.strides.map(Extent::known);
+    match (row_stride, col_stride, tensor.shape[4].known()) {
+        (Some(row), Some(col), Some(cols)) => row < cols.saturating_sub(1).saturating_mul(col).saturating_add(1),
+        _ => true,
+    }
 }
 
 /// The root's rows to every rank.
@@ -136,5 +146,12 @@ mod tests {
         assert!(overlaps([1, 1, 2, 3, 4], [0, 0, 11, 4, 1]));
         assert!(overlaps([1, 1, 1, 3, 4], [0, 0, 0, 3, 1]));
         assert!(overlaps([1, 1, 1, 1, 4], [0, 0, 0, 0, 0]));
+    }
+
+    #[test]
+    fn rows_interleave_in_column_major_tensors_only() {
+        let interleaves = |strides| interleaves_rows(&Tensor::strided(F32, [1, 1, 1, 3, 4], strides, Nd));
+        assert!(!interleaves([12, 12, 12, 4, 1]) && !interleaves([0, 0, 0, 7, 2]));
+        assert!(interleaves([12, 12, 12, 1, 3]) && interleaves([0, 0, 0, 6, 2]));
     }
 }

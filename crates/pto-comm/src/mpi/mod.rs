@@ -2,7 +2,7 @@
 //!
 //! Everything that waits for other ranks is started without blocking and polled against a deadline, and a rank that
 //! leaves tells the others, so a lost rank is an error at all others in bounded time. The one-sided calls of MPI can
-//! only block: a [watchdog](watchdog) ends the process if one of them does not come back, upon which the launcher ends
+//! only block: a watchdog ends the process if one of them does not come back, upon which the launcher ends
 //! the job.
 //!
 //! Only one thread of a process may use the transport, which is why it cannot be sent to another.

@@ -17,6 +17,9 @@ pub struct Case {
     pub windows: Vec<Vec<u8>>,
 }
 
+/// Row and column stride of a matrix of so many rows and columns.
+type Step = fn(u64, u64) -> (u64, u64);
+
 /// Strides without overlap: dimensions nested in the given order, innermost first, with gaps.
 fn strides(draw: &mut Draw, shape: [u64; 5], order: [usize; 5]) -> [u64; 5] {
     let mut strides = [0; 5];
@@ -61,24 +64,31 @@ impl Case {
         Self::fill(draw, call, target, offset)
     }
 
-    /// Enough bytes for the transports' fast ways: rows with gaps, or packed.
-    pub fn large(ranks: usize, gaps: bool) -> Self {
-        let draw = &mut Draw::new(77);
-        let (rows, cols) = (310, 301);
-        let shape = [1, 2, 1, rows, cols];
-        let step = if gaps { cols + 3 } else { cols };
-        let strides = |rows| [2 * step * rows, step * rows, step * rows, step, 1];
-        let local_shape = [1, 2, 1, rows * ranks as u64 + 1, cols];
-        let element = ElementType::F32;
+    /// Enough bytes for the transports' fast ways, in rows with gaps, packed rows and columns.
+    pub fn large(ranks: usize) -> Vec<Self> {
+        let steps: [Step; 3] = [|_, cols| (cols + 3, 1), |_, cols| (cols, 1), |rows, _| (1, rows + 2)];
+        let directions = [Direction::Scatter, Direction::Gather];
+        steps.into_iter().flat_map(|step| directions.map(|direction| Self::matrix(ranks, direction, step))).collect()
+    }
+
+    /// A case with two matrices per rank, whose row and column strides depend on the number of rows and columns.
+    fn matrix(ranks: usize, direction: Direction, step: Step) -> Self {
+        let (element, rows, cols) = (ElementType::F32, 180, 190);
+        let tensor = |rows| {
+            let (row, col) = step(rows, cols);
+            let outer = row * rows + col * cols;
+            Tensor::strided(element, [1, 2, 1, rows, cols], [2 * outer, outer, outer, row, col], TensorLayout::Nd)
+        };
+        let root = ranks as u64 - 1;
         let call = Collective {
-            direction: if gaps { Direction::Scatter } else { Direction::Gather },
-            root: ranks as u64 - 1,
-            caller: ranks as u64 - 1,
-            local: Tensor::strided(element, local_shape, strides(local_shape[3]), TensorLayout::Nd),
-            group: vec![Some(Tensor::strided(element, shape, strides(rows), TensorLayout::Nd)); ranks],
+            direction,
+            root,
+            caller: root,
+            local: tensor(rows * ranks as u64 + 1),
+            group: vec![Some(tensor(rows)); ranks],
             staging: vec![Tile::new(element, 32, 64).with_dynamic_valid(31, 63); 2],
         };
-        Self::fill(draw, call, Target::Host, 12)
+        Self::fill(&mut Draw::new(77), call, Target::Host, 12)
     }
 
     fn tile(draw: &mut Draw, element: ElementType, rows: u64, cols: u64) -> Tile {

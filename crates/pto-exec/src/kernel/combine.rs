@@ -46,7 +46,7 @@ impl<const N: usize> Combine<N> for Replace {
 
     #[inline(always)]
     fn combine_row<S: Simd>(_: S, row: &mut [[u8; N]], new: &[[u8; N]]) {
-        row.copy_from_slice(new);
+        super::rows::copy(row, new);
     }
 }
 
@@ -86,31 +86,93 @@ macro_rules! rank {
     }};
 }
 
-macro_rules! floats {
-    ($($type:ty, $signed:ty, $infinity:expr);* $(;)?) => {$(
-        impl Combine<{ size_of::<$type>() }> for Max<$type> {
+/// Max and Min of a float type by rank: what vector units do well, and right for all numbers.
+macro_rules! ranked {
+    ($($name:ident, $signed:ty, $bytes:literal, $infinity:expr);* $(;)?) => {$(
+        mod $name {
             #[inline(always)]
-            fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
-                let (a, b) = (rank!($signed, old, $infinity, <$signed>::MIN), rank!($signed, new, $infinity, <$signed>::MIN));
+            pub(super) fn larger(old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
+                let nan = <$signed>::MIN;
+                let (a, b) = (rank!($signed, old, $infinity, nan), rank!($signed, new, $infinity, nan));
                 core::hint::select_unpredictable(a >= b, old, new)
             }
-        }
-        impl Combine<{ size_of::<$type>() }> for Min<$type> {
+
             #[inline(always)]
-            fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
-                let (a, b) = (rank!($signed, old, $infinity, <$signed>::MAX), rank!($signed, new, $infinity, <$signed>::MAX));
+            pub(super) fn smaller(old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
+                let nan = <$signed>::MAX;
+                let (a, b) = (rank!($signed, old, $infinity, nan), rank!($signed, new, $infinity, nan));
                 core::hint::select_unpredictable(a <= b, old, new)
             }
         }
     )*};
 }
 
-floats! {
-    f16, i16, 0x7c00;
-    bf16, i16, 0x7f80;
-    f32, i32, 0x7f80_0000;
-    f64, i64, 0x7ff0_0000_0000_0000;
+ranked! {
+    ranked_f16, i16, 2, 0x7c00;
+    ranked_bf16, i16, 2, 0x7f80;
+    ranked_f32, i32, 4, 0x7f80_0000;
+    ranked_f64, i64, 8, 0x7ff0_0000_0000_0000;
 }
+
+macro_rules! short_floats {
+    ($($type:ty, $ranked:ident);*) => {$(
+        impl Combine<2> for Max<$type> {
+            #[inline(always)]
+            fn combine<S: Simd>(_: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
+                $ranked::larger(old, new)
+            }
+        }
+
+        impl Combine<2> for Min<$type> {
+            #[inline(always)]
+            fn combine<S: Simd>(_: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
+                $ranked::smaller(old, new)
+            }
+        }
+    )*};
+}
+
+short_floats!(f16, ranked_f16; bf16, ranked_bf16);
+
+/// One element at a time, the machine's own comparison is quicker. It takes the new value where the two are equal or
+/// one is a NaN, which is wrong for a new NaN and for the new zero of the losing sign only.
+macro_rules! long_floats {
+    ($($type:ty, $ranked:ident, $bytes:literal);*) => {$(
+        impl Combine<$bytes> for Max<$type> {
+            #[inline(always)]
+            fn combine<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
+                let (a, b) = (<$type>::from_le_bytes(old), <$type>::from_le_bytes(new));
+                if b.is_nan() || new == <$type>::to_le_bytes(-0.0) {
+                    return $ranked::larger(old, new);
+                }
+                (if a > b { a } else { b }).to_le_bytes()
+            }
+
+            #[inline(always)]
+            fn combine_row<S: Simd>(_: S, row: &mut [[u8; $bytes]], new: &[[u8; $bytes]]) {
+                row.iter_mut().zip(new).for_each(|(slot, value)| *slot = $ranked::larger(*slot, *value));
+            }
+        }
+
+        impl Combine<$bytes> for Min<$type> {
+            #[inline(always)]
+            fn combine<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
+                let (a, b) = (<$type>::from_le_bytes(old), <$type>::from_le_bytes(new));
+                if b.is_nan() || new == <$type>::to_le_bytes(0.0) {
+                    return $ranked::smaller(old, new);
+                }
+                (if a < b { a } else { b }).to_le_bytes()
+            }
+
+            #[inline(always)]
+            fn combine_row<S: Simd>(_: S, row: &mut [[u8; $bytes]], new: &[[u8; $bytes]]) {
+                row.iter_mut().zip(new).for_each(|(slot, value)| *slot = $ranked::smaller(*slot, *value));
+            }
+        }
+    )*};
+}
+
+long_floats!(f32, ranked_f32, 4; f64, ranked_f64, 8);
 
 impl Combine<4> for Add<f32> {
     #[inline(always)]

@@ -4,8 +4,14 @@ use super::elements::Moved;
 use super::offsets::AnyOffsets;
 use super::simd::{self, Backend, Simd, Task};
 
-/// Rows that are asked for ahead of the one that is moved.
-const AHEAD: usize = 4;
+/// Cache lines of each row that are asked for; the machine's prefetchers find the rest.
+const LINES: usize = 4;
+
+/// Cache lines that are under way at a time; a core keeps track of about as many.
+const IN_FLIGHT: usize = 16;
+
+/// Rows of up to this many bytes are copied in place, longer ones by a call.
+const INLINE_BYTES: usize = 512;
 
 /// A piece of a row that is contiguous in both the tile and the table, in elements from the row's start in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,29 +40,47 @@ impl RowBlock<'_> {
         let AnyOffsets::Wide(offsets) = offsets else { return };
         let words = offsets.words();
         let base = |k: usize| words.get(k).map(|word| u64::from_le_bytes(*word) as usize);
-        let start = |row: usize| payload.start + row * payload.step;
-        match positions {
-            None => (0..count).for_each(|row| visit(start(row), base(row), base(row + AHEAD))),
-            Some(positions) => {
-                let mut next = 0;
-                for row in 0..count {
-                    let kept = positions.get(next).is_some_and(|&position| position as usize == row);
-                    visit(start(row), if kept { base(next) } else { None }, base(next + AHEAD));
-                    next += usize::from(kept);
-                }
-            }
+        let ahead = IN_FLIGHT / (self.segments.len() * LINES).clamp(1, IN_FLIGHT);
+        let mut next = 0;
+        for row in 0..count {
+            let kept = match positions {
+                None => true,
+                Some(positions) => positions.get(next).is_some_and(|&position| position as usize == row),
+            };
+            visit(payload.start + row * payload.step, if kept { base(next) } else { None }, base(next + ahead));
+            next += usize::from(kept);
         }
     }
 }
 
-/// Asks for the cache lines of a row of the table.
+/// Asks for the first cache lines of each piece of a row of the table.
 #[inline(always)]
 pub(super) fn prefetch<const N: usize>(table: &[[u8; N]], base: Option<usize>, segments: &[Segment]) {
     let Some(base) = base else { return };
     for segment in segments {
-        for at in (0..segment.length).step_by(64 / N) {
+        for at in (0..segment.length).step_by(64 / N).take(LINES) {
             simd::prefetch(table, base.wrapping_add(segment.table).wrapping_add(at));
         }
+    }
+}
+
+/// Copies a row. Calling a function for a few cache lines takes as long as copying them.
+#[inline(always)]
+pub(super) fn copy<const N: usize>(to: &mut [[u8; N]], from: &[[u8; N]]) {
+    let (to, from) = (to.as_flattened_mut(), from.as_flattened());
+    if to.len() > INLINE_BYTES || to.len() != from.len() {
+        return to.copy_from_slice(from);
+    }
+    let ((to, to_rest), (from, from_rest)) = (to.as_chunks_mut::<64>(), from.as_chunks::<64>());
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = *from;
+    }
+    let ((to, to_rest), (from, from_rest)) = (to_rest.as_chunks_mut::<8>(), from_rest.as_chunks::<8>());
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = *from;
+    }
+    for (to, from) in to_rest.iter_mut().zip(from_rest) {
+        *to = *from;
     }
 }
 
@@ -87,15 +111,19 @@ impl<const N: usize> Task for Gather<'_, N> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
         let Self { tile, block, table } = self;
-        block.for_each_row(|start, base, ahead| {
-            prefetch(table, ahead, block.segments);
-            for segment in block.segments {
-                let row = &mut tile[start + segment.tile..][..segment.length];
-                match base {
-                    Some(base) => row.copy_from_slice(&table[base + segment.table..][..segment.length]),
-                    None => row.fill([0; N]),
+        // Inlined by force: a closure on its own is compiled without the instruction set.
+        block.for_each_row(
+            #[inline(always)]
+            |start, base, ahead| {
+                prefetch(table, ahead, block.segments);
+                for segment in block.segments {
+                    let row = &mut tile[start + segment.tile..][..segment.length];
+                    match base {
+                        Some(base) => copy(row, &table[base + segment.table..][..segment.length]),
+                        None => row.fill([0; N]),
+                    }
                 }
-            }
-        });
+            },
+        );
     }
 }

@@ -86,10 +86,8 @@ impl<'a> Checker<'a> {
                 .any(|placement| (placement == Placement::Unplaced) != (first == Some(Placement::Unplaced)));
         }
         let of_tile = [SHAPE_VALID_EXTENT, ALIGN_ADDRESS, BOUNDS_UB_ADDRESS, SHAPE_OVERFLOW].contains(&rule);
-        let made_here = value.is_some_and(|value| {
-            value.0 as usize >= self.function.parameters
-                && self.facts.tile(value).is_some_and(|fact| fact.storage.root == Some(value))
-        });
+        let made_here =
+            value.is_some_and(|value| self.facts.tile(value).is_some_and(|fact| fact.storage.root == Some(value)));
         of_tile && made_here
     }
 

@@ -56,6 +56,22 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Judges the type of a parameter, which no operation makes.
+    pub(super) fn parameter(&mut self, value: ValueId) {
+        let Some(place) = self.place_of(value) else { return };
+        match self.facts.ty(value) {
+            Some(Type::Tile(_)) => self.tile(value, place),
+            Some(Type::View(ty) | Type::Group(ty)) => {
+                if self.rank(ty, place)
+                    && let Some(tensor) = self.facts.view(value).map(|view| view.tensor)
+                {
+                    self.overflow(&tensor, place);
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn not_negative(&mut self, op: &OpKind, operand: Operand, place: Place) {
         if let Some(value) = self.facts.operand(operand)
             && value < 0

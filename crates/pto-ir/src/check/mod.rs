@@ -74,6 +74,7 @@ pub fn check_function(function: &Function, types: &Types, target: Target) -> Vec
     };
     for parameter in function.parameter_ids() {
         checker.define(parameter, function.place);
+        checker.parameter(parameter);
     }
     checker.region(&function.body, &Ends::Function, 0);
     checker.launch();
@@ -111,7 +112,7 @@ struct Checker<'a> {
     diagnostics: Vec<Diagnostic>,
     /// Tiles that a `tassign` gives an address, sorted; once for each time.
     assigned: Vec<ValueId>,
-    /// No value is used that is not defined.
+    /// Everything was looked at, and no value is used that is not defined.
     well_formed: bool,
 }
 
@@ -178,6 +179,8 @@ impl<'a> Checker<'a> {
             if ended {
                 let message = format!("{} follows the end of its region", op.kind.name());
                 self.report(Diagnostic::new(&rules::TERMINATOR, op.place, message));
+                // What follows was not looked at.
+                self.well_formed = false;
                 break;
             }
             let before = self.diagnostics.len();

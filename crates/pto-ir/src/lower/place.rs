@@ -58,8 +58,8 @@ pub fn place(function: &Function, types: &Types, target: Target) -> Result<Funct
         }
     }
     let dyn_ub = function.launch.dyn_ub;
-    // Targets without a unified buffer place tiles in ordinary memory.
-    let limit = target.profile().ub.map_or(u64::MAX, |ub| ub.limit(dyn_ub));
+    // Targets without a unified buffer place tiles in ordinary memory, as far as a text can write addresses.
+    let limit = target.profile().ub.map_or(i64::MAX as u64, |ub| ub.limit(dyn_ub));
     let addresses = side_by_side(&requests, &fixed, limit)
         .or_else(|| by_time(&requests, &fixed, limit))
         .or_else(|| by_size(&requests, &fixed, limit));
@@ -183,7 +183,7 @@ impl Gaps {
                 self.0.insert(from, start);
             }
             // What follows starts at a block again.
-            let after = end.next_multiple_of(BLOCK_BYTES);
+            let after = end.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX);
             if after < to {
                 self.0.insert(after, to);
             }

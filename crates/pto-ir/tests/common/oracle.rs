@@ -2,7 +2,7 @@
 //! tiles as they are overwritten. Nothing here is a clock, and nothing is shared with lowering but the table of
 //! footprints.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use pto_ir::{Flag, Pipe};
 
@@ -72,10 +72,10 @@ pub fn faults(events: &[Event], ignored: &[usize]) -> Vec<String> {
                     }
                 }
                 let mut last = None;
-                for (phase, touched) in footprint.phases.iter().zip(touched) {
-                    let waits =
-                        footprint.waits_for.iter().filter(|from| footprint.handshakes.contains(&(**from, phase.pipe)));
-                    let mut after: Vec<usize> = waits.filter_map(|pipe| graph.tail.get(pipe).copied()).collect();
+                for (number, (phase, touched)) in footprint.phases.iter().zip(touched).enumerate() {
+                    // The instruction's own waits order its second phase.
+                    let waits = if number == 1 { footprint.waits_for } else { &[] };
+                    let mut after: Vec<usize> = waits.iter().filter_map(|pipe| graph.tail.get(pipe).copied()).collect();
                     after.extend(last);
                     let node = graph.node(Some(phase.pipe), &after);
                     last = Some(node);
@@ -135,28 +135,33 @@ pub fn flags(events: &[Event]) -> Vec<Vec<usize>> {
 /// Reads of tiles whose bytes another tile has overwritten since they were written.
 pub fn overwritten(events: &[Event]) -> Vec<String> {
     let mut owner: HashMap<u64, u64> = HashMap::new();
-    let mut written: HashMap<u64, bool> = HashMap::new();
+    let mut written: HashSet<(u64, u64)> = HashSet::new();
     let mut faults = Vec::new();
+    let blocks = |access: &Access| access.range.0 / 32..access.range.1.div_ceil(32);
     for event in events {
         let Event::Work { name, accesses, .. } = event else { continue };
-        let tiles = accesses.iter().flatten().filter(|access| access.space == UB);
-        let (writes, reads): (Vec<&Access>, Vec<&Access>) = tiles.partition(|access| access.write);
-        for read in &reads {
-            let tile = read.tile.expect("UB is accessed through tiles");
-            let lost = (read.range.0 / 32..read.range.1.div_ceil(32)).any(|block| owner.get(&block) != Some(&tile));
-            if written.contains_key(&tile) && lost {
-                faults.push(format!("{name} reads {read:?}, which has been overwritten"));
-            }
-            for write in &writes {
-                if write.tile != read.tile && write.range.0 < read.range.1 && read.range.0 < write.range.1 {
-                    faults.push(format!("{name} writes {write:?} over its own operand {read:?}"));
-                }
+        let tiles = || accesses.iter().flatten().filter(|access| access.space == UB);
+        for (write, read) in
+            tiles().filter(|write| write.write).flat_map(|write| tiles().map(move |read| (write, read)))
+        {
+            if write.tile != read.tile && write.range.0 < read.range.1 && read.range.0 < write.range.1 {
+                faults.push(format!("{name} writes {write:?} over its own operand {read:?}"));
             }
         }
-        for write in writes {
-            let tile = write.tile.expect("UB is accessed through tiles");
-            written.insert(tile, true);
-            owner.extend((write.range.0 / 32..write.range.1.div_ceil(32)).map(|block| (block, tile)));
+        for phase in accesses {
+            let tiles = phase.iter().filter(|access| access.space == UB);
+            let (writes, reads): (Vec<&Access>, Vec<&Access>) = tiles.partition(|access| access.write);
+            for read in &reads {
+                let tile = read.tile.expect("UB is accessed through tiles");
+                if blocks(read).any(|block| written.contains(&(tile, block)) && owner.get(&block) != Some(&tile)) {
+                    faults.push(format!("{name} reads {read:?}, which has been overwritten"));
+                }
+            }
+            for write in writes {
+                let tile = write.tile.expect("UB is accessed through tiles");
+                owner.extend(blocks(write).map(|block| (block, tile)));
+                written.extend(blocks(write).map(|block| (tile, block)));
+            }
         }
     }
     faults

@@ -1,9 +1,9 @@
 //! Random kernels as a small tree that shrinks well, and their translation to the program representation.
 
 use proptest::prelude::*;
-use pto_ir::{FunctionBuilder, Module, OpKind, Operand, Predicate, Type, ValueId};
+use pto_ir::{Collective, FunctionBuilder, Module, OpKind, Operand, Predicate, Type, ValueId};
 use pto_isa::ElementType::{F32, I32};
-use pto_isa::{Atomic, Coalesce, Policy, Tile};
+use pto_isa::{Atomic, Coalesce, Direction, Policy, Tile};
 
 /// One step of a kernel; numbers choose among the tiles and views that there are.
 #[derive(Clone, Debug)]
@@ -28,10 +28,16 @@ pub enum Step {
     Get(u8),
     Set(u8),
     Barrier,
-    /// Trips: 0 for a number that only the run knows. Fresh tiles are allocated in the body.
+    /// Loads the second half of a tile, through a window of it.
+    LoadPart(u8, u8),
+    /// A collective of one other rank, which loads from the first buffer and stores to the second, or back.
+    Collective(bool),
+    /// Trips: 0 for a number that only the run knows. Fresh tiles are allocated in the body, or the first two change
+    /// places from round to round.
     Loop {
         trips: u8,
         fresh: bool,
+        swap: bool,
         body: Vec<Step>,
     },
     If(Vec<Step>, Vec<Step>),
@@ -65,12 +71,19 @@ pub fn kernel(shape: Shape) -> impl Strategy<Value = Vec<Step>> {
         1 => tile.clone().prop_map(Step::Get),
         1 => tile.prop_map(Step::Set),
         1 => Just(Step::Barrier),
+        1 => (0..PAYLOADS as u8, 0..6u8).prop_map(|(tile, view)| Step::LoadPart(tile, view)),
+        1 => any::<bool>().prop_map(Step::Collective),
     ];
     let steps = leaf.prop_recursive(shape.depth, 24, 5, move |inner| {
         let body = prop::collection::vec(inner, 1..5);
         let trips = if shape.dynamic { 0..4u8 } else { 2..4u8 };
-        let repeat =
-            (trips, any::<bool>(), body.clone()).prop_map(|(trips, fresh, body)| Step::Loop { trips, fresh, body });
+        let swap = if shape.dynamic { any::<bool>().boxed() } else { Just(false).boxed() };
+        let repeat = (trips, any::<bool>(), swap, body.clone()).prop_map(|(trips, fresh, swap, body)| Step::Loop {
+            trips,
+            fresh,
+            swap,
+            body,
+        });
         let choose = (body.clone(), body).prop_map(|(then, otherwise)| Step::If(then, otherwise));
         if shape.branches { prop_oneof![2 => repeat, 1 => choose].boxed() } else { repeat.boxed() }
     });
@@ -211,7 +224,23 @@ impl Kernel<'_> {
             Step::Barrier => {
                 self.b.push(OpKind::Barrier(pto_ir::Pipe::All));
             }
-            Step::Loop { trips, fresh, body } => self.repeat(*trips, *fresh, body),
+            Step::LoadPart(tile, view) => {
+                let (source, rows) = self.payload(*tile);
+                let result = self.b.value("", Type::Tile(Tile::new(F32, rows / 2, COLS)));
+                let offsets = [Operand::Number(rows as i64 / 2), Operand::Number(0)];
+                let sizes = [Operand::Number(rows as i64 / 2), Operand::Number(COLS as i64)];
+                self.b.push(OpKind::Subview { result, source, offsets, sizes });
+                let src = self.window(*view, rows / 2);
+                self.b.push(OpKind::Load { src, dst: result });
+            }
+            Step::Collective(scatter) => {
+                let [local, other] = self.views;
+                let direction = if *scatter { Direction::Scatter } else { Direction::Gather };
+                let call =
+                    Collective { direction, local, group: vec![other], staging: vec![], root: Operand::Number(0) };
+                self.b.push(OpKind::Collective(Box::new(call)));
+            }
+            Step::Loop { trips, fresh, swap, body } => self.repeat(*trips, *fresh, *swap, body),
             Step::If(then, otherwise) => self.choose(then, otherwise),
         }
     }
@@ -220,18 +249,22 @@ impl Kernel<'_> {
         if row { (self.indices[0], Coalesce::Row) } else { (self.indices[1], Coalesce::Elem) }
     }
 
-    fn repeat(&mut self, trips: u8, fresh: bool, body: &[Step]) {
+    fn repeat(&mut self, trips: u8, fresh: bool, swap: bool, body: &[Step]) {
         let upper = if trips == 0 { self.n } else { self.constants[usize::from(trips)] };
         let range = [self.constants[0], upper, self.constants[1]];
         let (shape, views, index_views, table, n) = (self.shape, self.views, self.index_views, self.table, self.n);
-        let (payloads, indices, constants) = (self.payloads.clone(), self.indices, self.constants);
-        self.b.for_loop(range, |b, induction| {
+        let (mut payloads, indices, constants) = (self.payloads.clone(), self.indices, self.constants);
+        let swap = swap && !fresh && shape.rows[0] == shape.rows[1];
+        let carried = if swap { payloads[..2].to_vec() } else { vec![] };
+        self.b.for_carried(range, &carried, |b, induction, inside| {
+            payloads[..inside.len()].copy_from_slice(inside);
             let induction = Some(induction);
             let mut inner = Kernel { b, shape, views, index_views, table, n, payloads, indices, constants, induction };
             if fresh {
                 inner.allocate();
             }
             inner.steps(body);
+            inside.iter().rev().copied().collect()
         });
     }
 

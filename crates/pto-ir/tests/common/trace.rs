@@ -3,15 +3,22 @@
 use std::collections::HashMap;
 
 use pto_ir::{
-    Executed, Flag, Footprint, Function, Lanes, OpKind, Operand, Pipe, Region, Touch, Type, Types, ValueId, fold,
-    footprint,
+    Executed, Flag, Footprint, Function, Lanes, OpKind, Operand, Phase, Pipe, Region, Touch, Type, Types, ValueId,
+    fold, footprint,
 };
-use pto_isa::{Atomic, Coalesce, Target, Tile};
+use pto_isa::{Atomic, Coalesce, Direction, Target, Tile};
 
 /// Memory by name: UB, or the buffer of a parameter; `u32::MAX` is what the data cache holds of any buffer.
 pub type Space = u32;
 pub const UB: Space = u32::MAX - 1;
 pub const CACHE: Space = u32::MAX;
+
+const COLLECTIVE: Footprint = Footprint {
+    phases: &[Phase { pipe: Pipe::Mte2, touches: &[] }, Phase { pipe: Pipe::Mte3, touches: &[] }],
+    waits_for: &[],
+    releases: &[],
+    handshakes: &[(Pipe::Mte2, Pipe::Mte3), (Pipe::Mte3, Pipe::Mte2)],
+};
 
 #[derive(Clone, Debug)]
 pub struct Access {
@@ -102,11 +109,17 @@ impl<'a> Run<'a> {
                     let body = *statement;
                     count(&inner.body, statement);
                     let mut at = bounds[0];
+                    let mut carried: Vec<_> =
+                        inner.carried.iter().map(|carried| self.tiles[&carried.initial]).collect();
                     while at < bounds[1] {
                         self.integers.insert(inner.induction, at);
+                        self.tiles.extend(inner.carried.iter().map(|carried| carried.inner).zip(carried));
                         self.region(&inner.body, &mut body.clone());
+                        let Some(OpKind::Yield(next)) = inner.body.ops.last().map(|op| &op.kind) else { panic!() };
+                        carried = next.iter().map(|value| self.tiles[value]).collect();
                         at += bounds[2];
                     }
+                    self.tiles.extend(inner.carried.iter().map(|carried| carried.result).zip(carried));
                 }
                 OpKind::If(inner) => {
                     // Any branch may be taken in any round: races on a path must not hide behind the condition.
@@ -162,6 +175,27 @@ impl<'a> Run<'a> {
                 let address = self.number(*address) as u64;
                 self.tiles
                     .insert(*tile, (address, self.tile_type(*tile).bytes().expect("small tiles"), self.instances));
+            }
+            OpKind::Subview { result, source, offsets, sizes } => {
+                let (address, _, instance) = self.tiles[source];
+                let size = self.tile_type(*source).element.size();
+                let row_bytes = self.tile_type(*source).cols * size;
+                let (row, rows) = (self.number(offsets[0]) as u64, self.number(sizes[0]) as u64);
+                self.tiles.insert(*result, (address + row * row_bytes, rows * row_bytes, instance));
+            }
+            OpKind::Collective(call) => {
+                let (load, store) = match call.direction {
+                    Direction::Scatter => (call.local, call.group[0]),
+                    Direction::Gather => (call.group[0], call.local),
+                };
+                let mut loads = vec![self.access(load, false)];
+                let mut stores = vec![self.access(store, true)];
+                for tile in &call.staging {
+                    loads.push(self.access(*tile, true));
+                    stores.push(self.access(*tile, false));
+                }
+                let (name, accesses) = (op.name().into(), vec![loads, stores]);
+                self.events.push(Event::Work { name, footprint: COLLECTIVE, accesses });
             }
             OpKind::SetFlag(flag) => self.events.push(Event::Set(*flag, statement)),
             OpKind::WaitFlag(flag) => self.events.push(Event::Wait(*flag, statement)),

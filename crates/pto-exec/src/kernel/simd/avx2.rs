@@ -4,8 +4,8 @@
 #![expect(unsafe_code, reason = "vector instructions that the compiler does not choose by itself")]
 
 use core::arch::x86_64::{
-    _MM_FROUND_TO_NEAREST_INT, _mm_add_ss, _mm_cvtph_ps, _mm_cvtps_ph, _mm_extract_epi16, _mm_loadu_si128,
-    _mm_set1_epi16, _mm_storeu_si128, _mm256_add_ps, _mm256_cvtph_ps, _mm256_cvtps_ph,
+    _MM_FROUND_TO_NEAREST_INT, _mm_add_ss, _mm_cvtph_ps, _mm_cvtps_ph, _mm_cvtsi32_si128, _mm_extract_epi16,
+    _mm_loadu_si128, _mm_storeu_si128, _mm256_add_ps, _mm256_cvtph_ps, _mm256_cvtps_ph,
 };
 
 use super::{Simd, Task};
@@ -38,8 +38,10 @@ pub(super) fn enter<T: Task>(proof: Avx2, task: T) -> T::Output {
 pub(super) unsafe fn add_f16(a: u16, b: u16) -> u16 {
     // SAFETY: the caller vouches for both; the instructions touch registers only.
     unsafe {
-        // Every lane is set: an insertion into one would wait for what the register held before, the last sum.
-        let (a, b) = (_mm_cvtph_ps(_mm_set1_epi16(a as i16)), _mm_cvtph_ps(_mm_set1_epi16(b as i16)));
+        // Hidden from the compiler, which would load `b` by an insertion into a register and so wait for what that held
+        // before: the last sum.
+        let b = core::hint::black_box(i32::from(b));
+        let (a, b) = (_mm_cvtph_ps(_mm_cvtsi32_si128(a.into())), _mm_cvtph_ps(_mm_cvtsi32_si128(b)));
         _mm_extract_epi16::<0>(_mm_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm_add_ss(a, b))) as u16
     }
 }

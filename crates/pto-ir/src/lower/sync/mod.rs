@@ -21,8 +21,8 @@ use walk::Walk;
 
 use crate::{Function, Types};
 
-/// Steps that may be spent on finding redundant flags: each costs a walk over the function.
-const STEPS: usize = 1 << 22;
+/// Nodes that may be visited to find redundant flags: each flag costs a walk over the function.
+const VISITS: usize = 1 << 20;
 
 /// The function with flags between its pipes, so that no two of its accesses race.
 ///
@@ -45,13 +45,14 @@ pub fn synchronise(function: &Function, types: &Types, target: Target) -> Functi
 /// Planning looks back, so it can plan one that a later one implies: the set before a loop for its first round orders
 /// what a flag before the loop was planned for.
 fn drop_redundant(flow: &Flow, plan: &mut Plan) {
-    let mut steps = STEPS;
+    let mut visited = 0;
     for flag in 0..plan.flags.len() {
-        let Some(left) = steps.checked_sub(flow.nodes.len()) else { return };
-        steps = left;
-        plan.flags[flag].dropped = true;
-        if !Walk::suffices(flow, plan) {
-            plan.flags[flag].dropped = false;
+        if visited > VISITS {
+            return;
         }
+        plan.flags[flag].dropped = true;
+        let (suffices, nodes) = Walk::suffices(flow, plan);
+        plan.flags[flag].dropped = suffices;
+        visited += nodes + flow.nodes.len() / 16;
     }
 }

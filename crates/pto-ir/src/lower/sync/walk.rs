@@ -53,6 +53,7 @@ pub(super) struct Walk<'a> {
     exits: Vec<Option<Box<State>>>,
     exit_times: Vec<u32>,
     conflicts: Vec<Entry>,
+    visited: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -73,6 +74,7 @@ impl<'a> Walk<'a> {
             exits: vec![None; flow.nodes.len()],
             exit_times: vec![0; flow.nodes.len()],
             conflicts: Vec::new(),
+            visited: 0,
         }
     }
 
@@ -81,11 +83,11 @@ impl<'a> Walk<'a> {
         Self::new(flow, plan, true).block(0);
     }
 
-    /// True if everything is ordered with the flags of the plan.
-    pub(super) fn suffices(flow: &'a Flow, plan: &'a mut Plan) -> bool {
+    /// Whether everything is ordered with the flags of the plan, and how many nodes it took to find out.
+    pub(super) fn suffices(flow: &'a Flow, plan: &'a mut Plan) -> (bool, usize) {
         let mut walk = Self::new(flow, plan, false);
         walk.block(0);
-        !walk.unordered
+        (!walk.unordered, walk.visited)
     }
 
     fn block(&mut self, block: u32) {
@@ -100,6 +102,7 @@ impl<'a> Walk<'a> {
 
     fn node(&mut self, node: u32) {
         let flow = self.flow;
+        self.visited += 1;
         for at in 0..self.plan.before[node as usize].len() {
             let number = self.plan.before[node as usize][at];
             let flag = self.plan.flags[number as usize];

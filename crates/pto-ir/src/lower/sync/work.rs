@@ -129,15 +129,15 @@ fn plain(executed: Executed, target: Target, facts: &Facts<'_>, operands: Operan
 }
 
 fn from_footprint(footprint: &Footprint, facts: &Facts<'_>, operands: Operands<'_>) -> Work {
-    let phase = |phase: &crate::Phase| {
+    let phase = |(number, phase): (usize, &crate::Phase)| {
         let mut accesses = Vec::new();
         phase.touches.iter().for_each(|touch| operands.access(*touch, facts, &mut accesses));
-        // The handshake says into which phase a pipe is waited for: a tile counts as read by the vector pipe before.
-        let waits = footprint.waits_for.iter().filter(|from| footprint.handshakes.contains(&(**from, phase.pipe)));
-        Phase { pipe: phase.pipe, after: waits.copied().collect(), accesses }
+        // The instruction's own waits order its second phase: the first is ordered by the caller's flags alone.
+        let after = if number == 1 { footprint.waits_for.to_vec() } else { Vec::new() };
+        Phase { pipe: phase.pipe, after, accesses }
     };
     Work {
-        phases: footprint.phases.iter().map(phase).collect(),
+        phases: footprint.phases.iter().enumerate().map(phase).collect(),
         releases: footprint.releases.to_vec(),
         events: footprint.handshakes.iter().map(|pair| (*pair, 1)).collect(),
     }

@@ -1,0 +1,203 @@
+//! A case as a program on the device: loads, the instruction, stores; checked, lowered and simulated.
+
+use std::collections::BTreeMap;
+
+use pto_ir::{FunctionBuilder, LaunchAttributes, Module, OpKind, Operand, Type, ValueId, ViewKind, ViewType, lower};
+use pto_isa::{Extent, Instruction, Launch, Role, Severity, Target, Tensor, Tile};
+use pto_sim::{Argument, Options, Status, simulate};
+
+use crate::operand::valid_positions;
+
+/// What came of running an instruction as a program.
+pub(crate) enum DeviceRun {
+    /// Refused before it ran, with these sentences.
+    Refused(Vec<String>),
+    /// Reported an error while running.
+    Faulted(Vec<String>),
+    /// Ran: what the written operand holds now.
+    Ran(Vec<u8>, Vec<String>),
+}
+
+/// A program under construction, with the values of its parameters.
+struct Builder {
+    build: FunctionBuilder,
+    arguments: BTreeMap<String, Argument>,
+    /// Sizes that are known only at run time: parameters, which come before everything else.
+    sizes: BTreeMap<u64, ValueId>,
+}
+
+impl Builder {
+    fn pointer(&mut self, name: &str, element: pto_isa::ElementType, bytes: Vec<u8>) -> ValueId {
+        self.arguments.insert(name.into(), Argument::Array(bytes));
+        self.build.pointer(name, element)
+    }
+
+    /// Makes a parameter of a run-time size.
+    fn prepare(&mut self, extent: Extent) {
+        if let Extent::Dynamic(Some(value)) = extent
+            && !self.sizes.contains_key(&value)
+        {
+            let name = format!("size{}", self.sizes.len());
+            self.arguments.insert(name.clone(), Argument::Integer(value as i64));
+            let id = self.build.size(&name);
+            self.sizes.insert(value, id);
+        }
+    }
+
+    /// An extent as the program spells it: a number, or a parameter.
+    fn operand(&self, extent: Extent) -> Operand {
+        match extent {
+            Extent::Dynamic(Some(value)) => self.sizes.get(&value).map_or(Operand::Number(0), |id| Operand::Value(*id)),
+            other => Operand::Number(other.known().unwrap_or(0) as i64),
+        }
+    }
+
+    /// A view of a pointer with these extents.
+    fn view(&mut self, pointer: ValueId, element: pto_isa::ElementType, tensor: &Tensor, dims: usize) -> ValueId {
+        let lead = 5 - dims;
+        let fixed = |extent: &Extent| match extent {
+            Extent::Static(value) => Some(*value),
+            Extent::Dynamic(_) => None,
+        };
+        let shape = tensor.shape[lead..].iter().map(fixed).collect();
+        let ty = ViewType { kind: ViewKind::Tensor, element, shape, strides: None, layout: Some(tensor.layout) };
+        let result = self.build.value("", Type::View(ty));
+        let list = |extents: &[Extent; 5]| extents[lead..].iter().map(|extent| self.operand(*extent)).collect();
+        let (shape, strides) = (list(&tensor.shape), list(&tensor.strides));
+        self.build.push(OpKind::MakeView { result, pointer, shape, strides, layout: Some(tensor.layout) });
+        result
+    }
+
+    /// A view of the packed valid region of a tile.
+    fn matrix(&mut self, pointer: ValueId, tile: &Tile) -> ValueId {
+        let one = Extent::Static(1);
+        let tensor = Tensor {
+            element: tile.element,
+            shape: [one, one, one, tile.valid_rows, tile.valid_cols],
+            strides: [one, one, one, tile.valid_cols, one],
+            layout: pto_isa::TensorLayout::Nd,
+        };
+        self.view(pointer, tile.element, &tensor, 2)
+    }
+
+    fn tile(&mut self, tile: &Tile) -> ValueId {
+        let result = self.build.value("", Type::Tile(Tile { address: None, ..*tile }.erased()));
+        let address = tile.address.map(|address| Operand::Number(address as i64));
+        let filled = |extent: Extent| extent.is_dynamic().then(|| self.operand(extent));
+        let (valid_rows, valid_cols) = (filled(tile.valid_rows), filled(tile.valid_cols));
+        self.build.push(OpKind::AllocTile { result, address, valid_rows, valid_cols });
+        result
+    }
+}
+
+/// The valid region of a tile's bytes, packed in row-major order.
+fn packed(tile: &Tile, bytes: &[u8]) -> Vec<u8> {
+    let size = tile.element.size() as usize;
+    valid_positions(tile).filter_map(|at| bytes.get(at..at + size)).flatten().copied().collect()
+}
+
+/// Runs an instruction on the device path; `written` and `inputs` are the operands' bytes, tiles padded.
+pub(crate) fn run(
+    instruction: &Instruction,
+    target: Target,
+    launch: Launch,
+    written: &[u8],
+    inputs: &[Vec<u8>],
+) -> DeviceRun {
+    let (module, arguments) = program(instruction, launch, written, inputs);
+    let mut sentences = Vec::new();
+    let found = pto_ir::check(&module, target);
+    sentences.extend(found.iter().map(sentence));
+    if found.iter().any(|one| one.severity == Severity::Error) {
+        return DeviceRun::Refused(sentences);
+    }
+    let lowered = match lower::lower(&module, target) {
+        Ok(lowered) => lowered,
+        Err(found) => {
+            sentences.extend(found.iter().map(sentence));
+            return DeviceRun::Refused(sentences);
+        }
+    };
+    let options = Options { dyn_ub: launch.dyn_ub, ..Options::default() };
+    let report = simulate(&lowered, &lowered.functions[0], target, &arguments, &options);
+    sentences.extend(report.diagnostics.iter().map(sentence));
+    match report.status {
+        Status::Fault => DeviceRun::Faulted(sentences),
+        Status::Ok => {
+            let after = report.buffers.into_iter().find(|(name, _)| name == "written");
+            DeviceRun::Ran(after.map(|(_, bytes)| bytes).unwrap_or_default(), sentences)
+        }
+    }
+}
+
+fn sentence(found: &pto_ir::Diagnostic) -> String {
+    format!("{}: {}: {}", found.severity, found.rule.name, found.message)
+}
+
+fn program(
+    instruction: &Instruction,
+    launch: Launch,
+    written: &[u8],
+    inputs: &[Vec<u8>],
+) -> (Module, BTreeMap<String, Argument>) {
+    let mut b = Builder { build: FunctionBuilder::new("case"), arguments: BTreeMap::new(), sizes: BTreeMap::new() };
+    b.build.launch(LaunchAttributes { dyn_ub: launch.dyn_ub, ..LaunchAttributes::default() });
+    let tile = |role| instruction.tile(role).copied();
+    let (dst, src, idx) = (tile(Role::Dst), tile(Role::Src), tile(Role::Idx));
+    // Parameters first: arrays, then sizes.
+    let table = instruction.table().copied();
+    let empty = Vec::new();
+    let input = |i: usize| inputs.get(i).unwrap_or(&empty);
+    let written_pointer = match (&table, dst) {
+        (_, Some(dst)) => b.pointer("written", dst.element, packed(&dst, written)),
+        (Some(table), None) => b.pointer("written", table.element, written.to_vec()),
+        (None, None) => b.pointer("written", pto_isa::ElementType::U8, Vec::new()),
+    };
+    let read_pointer = match (&table, src) {
+        (_, Some(src)) => b.pointer("src", src.element, packed(&src, input(0))),
+        (Some(table), None) => b.pointer("table", table.element, input(0).clone()),
+        (None, None) => written_pointer,
+    };
+    let idx_pointer = idx.map(|idx| b.pointer("idx", idx.element, packed(&idx, input(1))));
+    for tile in [dst, src, idx].into_iter().flatten() {
+        b.prepare(tile.valid_rows);
+        b.prepare(tile.valid_cols);
+    }
+    for extent in table.iter().flat_map(|table| table.shape.into_iter().chain(table.strides)) {
+        b.prepare(extent);
+    }
+    let load = |b: &mut Builder, pointer, described: &Tile| {
+        let view = b.matrix(pointer, described);
+        let tile = b.tile(described);
+        b.build.push(OpKind::Load { src: view, dst: tile });
+        (view, tile)
+    };
+    let idx_tile = idx.zip(idx_pointer).map(|(idx, pointer)| load(&mut b, pointer, &idx).1);
+    match (instruction, idx_tile) {
+        (Instruction::MScatter { table, src, policy, .. }, Some(idx)) => {
+            let (_, src) = load(&mut b, read_pointer, src);
+            let table = b.view(written_pointer, table.element, table, 5);
+            b.build.push(OpKind::MScatter { table, src, idx, policy: *policy });
+        }
+        (Instruction::MGather { dst, table, policy, .. }, Some(idx)) => {
+            let (view, dst) = load(&mut b, written_pointer, dst);
+            let table = b.view(read_pointer, table.element, table, 5);
+            b.build.push(OpKind::MGather { dst, table, idx, policy: *policy });
+            b.build.push(OpKind::Store { src: dst, dst: view });
+        }
+        (Instruction::TScatter { dst, src, .. }, Some(idx)) => {
+            let (_, src) = load(&mut b, read_pointer, src);
+            let (view, dst) = load(&mut b, written_pointer, dst);
+            b.build.push(OpKind::TScatter { dst, src, idx });
+            b.build.push(OpKind::Store { src: dst, dst: view });
+        }
+        (Instruction::TScatterMask { dst, src, pattern }, _) => {
+            let (_, src) = load(&mut b, read_pointer, src);
+            let (view, dst) = load(&mut b, written_pointer, dst);
+            b.build.push(OpKind::TScatterMask { dst, src, pattern: *pattern });
+            b.build.push(OpKind::Store { src: dst, dst: view });
+        }
+        _ => {}
+    }
+    (b.build.finish(), b.arguments)
+}

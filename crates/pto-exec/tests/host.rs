@@ -1,0 +1,418 @@
+//! The host engine on arrays against the reference executor: every element and index type, every policy, slices and
+//! strided views, every instruction set, 1, 2, 3 and 8 threads, each way of a scatter; buffers between guard words.
+
+use std::num::NonZeroUsize;
+use std::sync::OnceLock;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use pto_exec::host::{Backend, Engine, Fault, Index, Method, View, ViewMut};
+use pto_exec::{Lanes, Memory, Schedule, reference};
+use pto_isa::{
+    Atomic, Coalesce, Element, ElementClass, ElementType, Instruction, Launch, OutOfBounds, Policy, Target, Tensor,
+    TensorLayout, Tile, with_element_type,
+};
+
+const GUARD: usize = 16;
+
+/// Every instruction set, on one thread in source order and on several in each other way.
+fn engines() -> &'static [Engine] {
+    static ENGINES: OnceLock<Vec<Engine>> = OnceLock::new();
+    ENGINES.get_or_init(|| {
+        let ways = [
+            (1, Method::Direct),
+            (1, Method::Partitioned),
+            (2, Method::Owned),
+            (2, Method::Partitioned),
+            (3, Method::Owned),
+            (3, Method::Partitioned),
+            (8, Method::Owned),
+            (8, Method::Partitioned),
+        ];
+        let engine = |backend, (threads, method)| {
+            let threads = NonZeroUsize::new(threads).expect("not zero");
+            Engine::new().with_backend(backend).with_threads(threads).with_method(method)
+        };
+        let forced = Backend::available().flat_map(|backend| ways.map(|way| engine(backend, way)));
+        forced.chain([Engine::new()]).collect()
+    })
+}
+
+/// One transfer; `rows` by `cols` of payload, the table's and the payload's rows with a gap.
+#[derive(Clone, Debug)]
+struct Call {
+    element: ElementType,
+    index: ElementType,
+    scatter: bool,
+    by_row: bool,
+    atomic: Atomic,
+    oob: OutOfBounds,
+    payload: (usize, usize, usize),
+    table: (usize, usize, usize),
+    index_gap: usize,
+    indices: Vec<i128>,
+    seed: u64,
+}
+
+impl Call {
+    fn capacity(&self) -> usize {
+        if self.by_row { self.table.0 } else { self.table.0 * self.table.1 }
+    }
+}
+
+fn span((rows, cols, gap): (usize, usize, usize)) -> usize {
+    if rows == 0 { 0 } else { (rows - 1) * (cols + gap) + cols }
+}
+
+fn random(seed: u64) -> impl Iterator<Item = u64> {
+    (1u64..).map(move |i| {
+        let mut z = seed.wrapping_add(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    })
+}
+
+/// The elements that lie in some bytes.
+fn from_bytes<T: Element>(bytes: &[u8]) -> Vec<T> {
+    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
+}
+
+fn values<T: Element>(seed: u64, length: usize) -> Vec<T> {
+    let bytes: Vec<u8> = random(seed).map(|x| x as u8).take(length * size_of::<T>()).collect();
+    from_bytes(&bytes)
+}
+
+/// What the reference makes of the call: counts or the fault's lane and index, and the written operand.
+fn expected<T: Element, I: Index>(call: &Call, written: &[T], read: &[T], idx: &[I]) -> (Result<Lanes, Fault>, Vec<T>) {
+    let (table_rows, table_cols, table_gap) = call.table;
+    let (rows, cols, gap) = call.payload;
+    let stride = (table_cols + table_gap) as u64;
+    let shape = [1, 1, 1, table_rows as u64, table_cols as u64];
+    let outer = stride * table_rows as u64;
+    let table = Tensor::strided(T::TYPE, shape, [outer, outer, outer, stride, 1], TensorLayout::Nd);
+    let tile = |element, rows: usize, cols: usize, gap: usize| {
+        Tile::new(element, rows as u64, (cols + gap) as u64).with_valid(rows as u64, cols as u64)
+    };
+    let payload = tile(T::TYPE, rows, cols, gap);
+    let lanes = if call.by_row { tile(I::TYPE, 1, rows, 0) } else { tile(I::TYPE, rows, cols, call.index_gap) };
+    let mode = if call.by_row { Coalesce::Row } else { Coalesce::Elem };
+    let policy = Policy::coalesce(mode).with_oob(call.oob);
+    // The reference wants whole allocations: the last row padded to its stride.
+    let pad = |values: &[T], length: u64| {
+        let mut bytes = bytemuck::cast_slice(values).to_vec();
+        bytes.resize(length as usize * size_of::<T>(), 0);
+        bytes
+    };
+    let mut idx_bytes = bytemuck::cast_slice(idx).to_vec();
+    idx_bytes.resize(lanes.bytes().expect("small") as usize, 0);
+    let (instruction, mut to, from) = if call.scatter {
+        let instruction =
+            Instruction::MScatter { table, src: payload, idx: lanes, policy: policy.with_atomic(call.atomic) };
+        (instruction, pad(written, outer), pad(read, payload.elements().expect("small")))
+    } else {
+        let instruction = Instruction::MGather { dst: payload, table, idx: lanes, policy };
+        (instruction, pad(written, payload.elements().expect("small")), pad(read, outer))
+    };
+    let memory = if call.scatter {
+        Memory::MScatter { table: &mut to, src: &from, idx: &idx_bytes }
+    } else {
+        Memory::MGather { dst: &mut to, table: &from, idx: &idx_bytes }
+    };
+    let outcome = reference::execute(&instruction, Target::Host, Launch::default(), memory, Schedule::InOrder);
+    let outcome = outcome.map_err(|fault| match fault {
+        pto_exec::Fault::Lane { lane, index, capacity, .. } => Fault::Lane { lane, index, capacity },
+        other => panic!("{other}"),
+    });
+    (outcome, from_bytes(&to[..size_of_val(written)]))
+}
+
+/// Equal bits, or both the NaN of an arithmetic operation.
+fn same<T: Element>(call: &Call, a: &[T], b: &[T]) -> bool {
+    let computed = call.scatter && call.atomic != Atomic::None && T::TYPE.class() == ElementClass::Float;
+    let bytes = |x: &T| bytemuck::bytes_of(x).to_vec();
+    // A NaN is what no number is ordered with, itself included.
+    let is_nan = |x: &T| !core::iter::once(x).eq(core::iter::once(x));
+    a.iter().zip(b).all(|(x, y)| bytes(x) == bytes(y) || (computed && is_nan(x) && is_nan(y)))
+}
+
+fn run<T: Element, I: Index>(call: &Call) -> Result<(), TestCaseError> {
+    let idx: Vec<I> = {
+        let (rows, cols) = if call.by_row { (1, call.payload.0) } else { (call.payload.0, call.payload.1) };
+        let mut lanes = vec![0i128; span((rows, cols, call.index_gap))];
+        for (k, index) in call.indices.iter().enumerate().take(rows * cols) {
+            lanes[k / cols * (cols + call.index_gap) + k % cols] = *index;
+        }
+        let bytes: Vec<u8> = lanes.iter().flat_map(|x| x.to_le_bytes()[..size_of::<I>()].to_vec()).collect();
+        from_bytes(&bytes)
+    };
+    let (written_shape, read_shape) =
+        if call.scatter { (call.table, call.payload) } else { (call.payload, call.table) };
+    let written: Vec<T> = values(call.seed, span(written_shape));
+    let read: Vec<T> = values(call.seed ^ 0xff, span(read_shape));
+    let (outcome, result) = expected(call, &written, &read, &idx);
+    let view = |(rows, cols, gap): (usize, usize, usize)| (rows, cols, cols + gap);
+    for engine in engines() {
+        let guards: Vec<T> = values(99, GUARD);
+        let mut buffer = [&guards, &written, &guards].map(Vec::as_slice).concat();
+        let target = &mut buffer[GUARD..][..written.len()];
+        let ((rows, cols, stride), (read_rows, read_cols, read_stride)) = (view(written_shape), view(read_shape));
+        let to = ViewMut::strided(target, rows, cols, stride).expect("long enough");
+        let from = View::strided(&read, read_rows, read_cols, read_stride).expect("long enough");
+        let (rows, cols) = if call.by_row { (1, call.payload.0) } else { (call.payload.0, call.payload.1) };
+        let lanes = View::strided(&idx, rows, cols, cols + call.index_gap).expect("long enough");
+        let actual = match (call.scatter, call.by_row) {
+            (false, false) => engine.gather(to, from, lanes, call.oob),
+            (false, true) => engine.gather_rows(to, from, lanes, call.oob),
+            (true, false) => engine.scatter(to, from, lanes, call.atomic, call.oob),
+            (true, true) => engine.scatter_rows(to, from, lanes, call.atomic, call.oob),
+        };
+        prop_assert_eq!(&actual, &outcome, "{:?}", engine);
+        prop_assert!(same(call, &buffer[GUARD..][..written.len()], &result), "{:?}", engine);
+        for end in [&buffer[..GUARD], &buffer[GUARD + written.len()..]] {
+            prop_assert!(
+                bytemuck::cast_slice::<_, u8>(end) == bytemuck::cast_slice::<_, u8>(&guards),
+                "a guard was touched"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn dispatch(call: &Call) -> Result<(), TestCaseError> {
+    with_element_type!(call.element, T => match call.index {
+        ElementType::I32 => run::<T, i32>(call),
+        ElementType::U32 => run::<T, u32>(call),
+        ElementType::I64 => run::<T, i64>(call),
+        _ => run::<T, u64>(call),
+    })
+}
+
+const INDICES: [ElementType; 4] = [ElementType::I32, ElementType::U32, ElementType::I64, ElementType::U64];
+
+fn bounds(index: ElementType) -> (i128, i128) {
+    match index {
+        ElementType::I32 => (i32::MIN.into(), i32::MAX.into()),
+        ElementType::U32 => (0, u32::MAX.into()),
+        ElementType::I64 => (i64::MIN.into(), i64::MAX.into()),
+        _ => (0, u64::MAX.into()),
+    }
+}
+
+fn calls() -> impl Strategy<Value = Call> {
+    let kinds = (select(&ElementType::ALL[..]), select(&INDICES[..]), any::<bool>(), any::<bool>());
+    let policies = (select(Atomic::ALL), select(OutOfBounds::ALL));
+    let shapes = ((1..40usize, 1..70usize, 0..3usize), (1..60usize, 0..3usize), 0..2usize, 0..5u8, any::<u64>());
+    (kinds, policies, shapes).prop_map(
+        |(
+            (element, index, scatter, by_row),
+            (atomic, oob),
+            (payload, (table_rows, table_gap), index_gap, how, seed),
+        )| {
+            let atomic = if element.class() == ElementClass::Float8 { Atomic::None } else { atomic };
+            let oob = match (scatter, oob) {
+                (true, OutOfBounds::Zero) => OutOfBounds::Skip,
+                (false, OutOfBounds::Skip) => OutOfBounds::Zero,
+                _ => oob,
+            };
+            let table_cols = if by_row { payload.1 } else { 1 + seed as usize % 90 };
+            let mut call = Call {
+                element,
+                index,
+                scatter,
+                by_row,
+                atomic,
+                oob,
+                payload,
+                table: (table_rows, table_cols, table_gap),
+                index_gap: if by_row { 0 } else { index_gap },
+                indices: Vec::new(),
+                seed,
+            };
+            let (capacity, (low, high)) = (call.capacity() as i128, bounds(index));
+            let edges = [capacity - 1, capacity, capacity + 1, 1 << 31, low, high, -1];
+            let lane = |x: u64| match how {
+                0 => i128::from(x) % capacity,
+                1 => i128::from(x) % capacity.min(2),
+                2 => edges[x as usize % edges.len()],
+                3 => low + (i128::from(x) << 8) % (high - low),
+                _ if x.is_multiple_of(97) => capacity,
+                _ => i128::from(x) % capacity,
+            };
+            let lanes = if by_row { payload.0 } else { payload.0 * payload.1 };
+            call.indices = random(seed).map(lane).map(|x| x.clamp(low, high)).take(lanes).collect();
+            call
+        },
+    )
+}
+
+/// Cases to try: fewer where `PROPTEST_CASES` says so, as it does under a sanitizer.
+fn cases(most: u32) -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(most)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(2_500), ..ProptestConfig::default() })]
+
+    #[test]
+    fn transfers_agree_with_the_reference(call in calls()) {
+        dispatch(&call)?;
+    }
+}
+
+/// One odd index at every lane of body and tail, for each policy, each operation and each index type.
+#[test]
+fn one_odd_index_at_every_lane() {
+    let lengths = if cases(2_500) < 2_500 { vec![1usize, 17, 33] } else { vec![1, 15, 16, 17, 31, 32, 33, 47, 65] };
+    for index in INDICES {
+        let (low, high) = bounds(index);
+        for odd in [19, 20, 21, 1i128 << 31, i128::from(u32::MAX), low, high, -1].map(|x| x.clamp(low, high)) {
+            for (scatter, oob) in [
+                (false, OutOfBounds::Undefined),
+                (false, OutOfBounds::Zero),
+                (false, OutOfBounds::Clamp),
+                (true, OutOfBounds::Skip),
+                (true, OutOfBounds::Wrap),
+                (true, OutOfBounds::Undefined),
+            ] {
+                for &length in &lengths {
+                    // Every second lane of long runs: the odd and even ones of a register are handled alike.
+                    for at in (0..length).step_by(1 + length / 40) {
+                        let mut indices: Vec<i128> = (0..length as i128).map(|k| k % 20).collect();
+                        indices[at] = odd;
+                        let call = Call {
+                            element: ElementType::F32,
+                            index,
+                            scatter,
+                            by_row: false,
+                            atomic: Atomic::Add,
+                            oob,
+                            payload: (1, length, 0),
+                            table: (1, 20, 0),
+                            index_gap: 0,
+                            indices,
+                            seed: at as u64,
+                        };
+                        dispatch(&call).expect("agrees");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Tables and lane counts on both sides of every crossover, as the engine itself decides, against one plain loop.
+#[test]
+fn long_scatters_are_the_same_on_any_number_of_threads() {
+    for (lanes, size) in [(1usize << 15, 1usize << 12), ((1 << 17) + 5, (6 << 20) + 1), ((1 << 18) + 3, 1 << 23)] {
+        let indices: Vec<i32> = random(5).map(|x| (x % size as u64) as i32).take(lanes).collect();
+        let hot: Vec<i32> =
+            random(6).map(|x| if x % 3 == 0 { 7 } else { (x % size as u64) as i32 }).take(lanes).collect();
+        let source: Vec<f32> = random(7).map(|x| (x as u32) as f32 * 1e-3).take(lanes).collect();
+        for indices in [indices, hot] {
+            let mut expected = vec![0.1f32; size];
+            source.iter().zip(&indices).for_each(|(value, index)| expected[*index as usize] += value);
+            for threads in [1, 2, 3, 8] {
+                let engine = Engine::new().with_threads(NonZeroUsize::new(threads).expect("not zero"));
+                let mut table = vec![0.1f32; size];
+                engine.scatter(&mut table, &source, &indices, Atomic::Add, OutOfBounds::Undefined).expect("in range");
+                assert!(table == expected, "{threads} threads, {lanes} lanes, {size} slots");
+                let mut read = vec![0f32; lanes];
+                engine.gather(&mut read, &table, &indices, OutOfBounds::Undefined).expect("in range");
+                assert!(read.iter().zip(&indices).all(|(value, index)| *value == expected[*index as usize]));
+            }
+        }
+    }
+}
+
+/// A lane out of range at the very end of a long scatter leaves the table as it was, whatever the way.
+#[test]
+fn a_late_fault_leaves_no_trace() {
+    let lanes = 100_001;
+    for size in [500usize, 200_000] {
+        let mut indices: Vec<u32> = random(5).map(|x| (x % size as u64) as u32).take(lanes).collect();
+        indices[lanes - 1] = size as u32;
+        let (before, source) = (vec![3i64; size], vec![1i64; lanes]);
+        for engine in engines() {
+            let mut table = before.clone();
+            let fault = engine.scatter(&mut table, &source, &indices, Atomic::Add, OutOfBounds::Undefined);
+            let (lane, index, capacity) = (lanes as u64 - 1, size as i128, size as u64);
+            assert_eq!(fault, Err(Fault::Lane { lane, index, capacity }));
+            assert!(table == before, "{engine:?}");
+            let mut read = vec![9i64; lanes];
+            assert!(engine.gather(&mut read, &before, &indices, OutOfBounds::Undefined).is_err());
+            assert!(read.iter().all(|x| *x == 9));
+        }
+    }
+}
+
+/// A small cap makes a partition go in rounds, a tiny one rules it out; the memory is bounded and can be given back.
+#[test]
+fn the_memory_cap_holds_and_changes_nothing() {
+    let (lanes, size) = (1usize << 20, 1usize << 16);
+    let indices: Vec<u64> = random(5).map(|x| x % size as u64).take(lanes).collect();
+    let source: Vec<f64> = random(7).map(|x| x as f64).take(lanes).collect();
+    let mut expected = vec![0f64; size];
+    source.iter().zip(&indices).for_each(|(value, index)| expected[*index as usize] += value);
+    for (cap, most) in [(1 << 30, lanes * 16 * 2), (5 << 20, 5 << 20), (1 << 20, 0)] {
+        let engine = Engine::new().with_memory_cap(cap).with_method(Method::Partitioned);
+        let mut table = vec![0f64; size];
+        engine.scatter(&mut table, &source, &indices, Atomic::Add, OutOfBounds::Undefined).expect("in range");
+        assert!(table == expected, "cap {cap}");
+        assert!(engine.held_memory() <= most, "{} bytes held under a cap of {cap}", engine.held_memory());
+        engine.release_memory();
+        assert_eq!(engine.held_memory(), 0);
+    }
+}
+
+#[test]
+fn calls_that_make_no_sense_are_refused() {
+    let engine = Engine::shared();
+    let shape = engine.gather(&mut [0u8; 3], &[1u8; 4], &[0i32; 2], OutOfBounds::Undefined);
+    assert!(matches!(shape, Err(Fault::Shape { .. })));
+    let skip = engine.gather(&mut [0u8; 2], &[1u8; 4], &[0i32; 2], OutOfBounds::Skip);
+    assert_eq!(skip, Err(Fault::Policy(OutOfBounds::Skip)));
+    let zero = engine.scatter(&mut [0u8; 2], &[1u8; 2], &[0i32; 2], Atomic::None, OutOfBounds::Zero);
+    assert_eq!(zero, Err(Fault::Policy(OutOfBounds::Zero)));
+    let empty = engine.scatter(&mut [0u8; 0], &[1u8; 2], &[0i32; 2], Atomic::None, OutOfBounds::Wrap);
+    assert_eq!(empty, Err(Fault::EmptyTable(OutOfBounds::Wrap)));
+    let nothing = engine.scatter(&mut [0u8; 0], &[0u8; 0], &[0i32; 0], Atomic::Add, OutOfBounds::Undefined);
+    assert_eq!(nothing.map(|lanes| lanes.written), Ok(0));
+    let table = [pto_isa::HiF8::from_bits(0); 1];
+    let sum = engine.scatter(&mut table.clone(), &table, &[0u64], Atomic::Add, OutOfBounds::Skip);
+    assert!(matches!(sum, Err(Fault::Arithmetic { .. })));
+    let mut out = [0u8; 6];
+    let rows = engine.gather_rows(
+        ViewMut::new(&mut out, 3, 2).expect("fits"),
+        View::new(&[0u8; 6], 2, 3).expect("fits"),
+        &[0i32; 3],
+        OutOfBounds::Zero,
+    );
+    assert!(matches!(rows, Err(Fault::Shape { .. })));
+    assert!(matches!(View::strided(&[0u8; 9], 2, 4, 3), Err(Fault::Overlap { .. })));
+    assert!(matches!(View::strided(&[0u8; 9], 3, 3, usize::MAX), Err(Fault::View { .. })));
+}
+
+/// Tables without columns, payloads without rows: nothing to do, and nothing done.
+#[test]
+fn empty_shapes_are_fine() {
+    for engine in engines() {
+        let rows = engine.scatter_rows(
+            ViewMut::new(&mut [0u8; 0], 4, 0).expect("fits"),
+            View::new(&[0u8; 0], 2, 0).expect("fits"),
+            &[1i32, 3],
+            Atomic::Add,
+            OutOfBounds::Undefined,
+        );
+        assert_eq!(rows.map(|lanes| lanes.written), Ok(2));
+        let none = engine.gather_rows(
+            ViewMut::new(&mut [0u8; 0], 0, 4).expect("fits"),
+            View::new(&[0u8; 8], 2, 4).expect("fits"),
+            &[0i64; 0],
+            OutOfBounds::Clamp,
+        );
+        assert_eq!(none.map(|lanes| lanes.written), Ok(0));
+        let outside = engine.gather(&mut [1u8; 2], &[0u8; 0], &[0i32; 2], OutOfBounds::Zero);
+        assert_eq!(outside.map(|lanes| lanes.zeroed), Ok(2));
+    }
+}
