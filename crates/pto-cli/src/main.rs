@@ -9,6 +9,7 @@ mod explain;
 mod input;
 mod output;
 mod run;
+mod view;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,7 @@ enum Command {
     Conform(conform::Arguments),
     Explain(explain::Arguments),
     Run(Box<run::Arguments>),
+    View(Box<view::Arguments>),
 }
 
 /// How a command ended, if it could be carried out.
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Command::Conform(arguments) => conform::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
+        Command::View(arguments) => view::run(&arguments),
     };
     match result {
         Ok(Verdict::Clean) => ExitCode::SUCCESS,
