@@ -11,6 +11,7 @@ mod input;
 mod lower;
 mod output;
 mod run;
+mod view;
 
 use std::process::ExitCode;
 
@@ -33,6 +34,7 @@ enum Command {
     Fmt(fmt::Arguments),
     Lower(lower::Arguments),
     Run(Box<run::Arguments>),
+    View(Box<view::Arguments>),
 }
 
 /// How a command ended, if it could be carried out.
@@ -82,6 +84,7 @@ fn main() -> ExitCode {
         Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Lower(arguments) => lower::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
+        Command::View(arguments) => view::run(&arguments),
     };
     match result {
         Ok(Verdict::Clean) => ExitCode::SUCCESS,

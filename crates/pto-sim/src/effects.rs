@@ -176,6 +176,8 @@ impl Machine<'_> {
     ) -> Result<Outcome, Refusal> {
         let plan = self.plan(instruction, step)?;
         let lanes = self.tile_slice(idx).to_vec();
+        // Before it runs: an instruction that faults is the one that people want to see.
+        self.picture(instruction, view, idx, &lanes, step);
         let size = view.tensor.element.size();
         let first = (view.offset * size) as usize;
         let length = (view.tensor.span().unwrap_or(0) * size) as usize;
@@ -209,7 +211,6 @@ impl Machine<'_> {
         } else {
             Met::default()
         };
-        self.picture(instruction, view, idx, &lanes, step);
         if self.options.sanitize {
             self.negative_lanes(idx, &lanes, step);
             if !gather {

@@ -7,7 +7,7 @@
 
 mod place;
 mod stage;
-pub mod sync;
+mod sync;
 
 pub use place::place;
 pub use stage::stage;
