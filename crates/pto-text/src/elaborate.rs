@@ -253,7 +253,8 @@ impl<'t> Elaborator<'t> {
             let mut found = Diagnostic::new(&program::UNDEFINED, format!("`{text}` {why}")).at(arg.node.span());
             if let Some(value) = gone {
                 found = found.with_label(self.function.value(value).place.into(), "defined here, in an inner region");
-            } else if let Some(near) = suggest(text, self.scope.visible()) {
+            } else if let Some(near) = suggest(text, self.scope.visible()).filter(|_| text.len() > 3) {
+                // Names of one letter are all near each other.
                 found = found.with_help(format!("did you mean `{near}`?"));
             }
             self.report(found);
@@ -269,6 +270,10 @@ impl<'t> Elaborator<'t> {
         let id = self.read_type(ty);
         let defined = self.function.value(value);
         if id == defined.ty || same_type(self.ty(id), self.ty(defined.ty)) {
+            return;
+        }
+        // One type may stand for several operands; what is wrong with it is said once.
+        if self.found.last().is_some_and(|last| *last.rule == rules::MISMATCH && last.span == Some(ty.span())) {
             return;
         }
         let (said, is) = (self.ty(id), self.ty(defined.ty));

@@ -188,6 +188,12 @@ impl<'m> Writer<'m> {
     fn enter(&mut self, function: &'m Function) {
         self.function = Some(function);
         self.names = names::of(function);
+        for value in &function.values {
+            if let Type::Opaque(text) = self.module.types.get(value.ty) {
+                // It is kept as it is spelt, aliases of the original text included.
+                self.refuse(value.place, format!("expected a type of this instruction set, found `{text}`"));
+            }
+        }
         self.defined = Defined::default();
         if self.form.defines_tiles() {
             let (defined, refused) = define::defined(function, &self.module.types, &self.names);
@@ -269,10 +275,11 @@ impl<'m> Writer<'m> {
             let line = format!(".arg {} : {}", self.name(value), self.type_of(value));
             self.line(&line);
         }
-        let ops = match function.body.ops.split_last() {
-            // The end of the text is the end of the function.
-            Some((last, rest)) if matches!(&last.kind, OpKind::Return(values) if values.is_empty()) => rest,
-            _ => &function.body.ops[..],
+        let returns = |op: &pto_ir::Op| matches!(&op.kind, OpKind::Return(values) if values.is_empty());
+        let ops = match function.body.ops.as_slice() {
+            // The end of the text is the end of the function, unless it would be taken for an earlier return's.
+            [rest @ .., last] if returns(last) && !rest.last().is_some_and(returns) => rest,
+            ops => ops,
         };
         ops.iter().for_each(|op| self.op(op));
     }

@@ -3,11 +3,12 @@
 
 mod common;
 
+use common::mutate::{apply, change, tokens};
 use common::{assert_round_trip, parse_text};
 use proptest::prelude::*;
 use pto_text::diagnostic::{json, sarif, terminal};
 use pto_text::view::{Op, TypeView, dimensions, integer, string};
-use pto_text::{Kind, Lexer, Node, Parse, Source, TokenKind, parse, print};
+use pto_text::{Kind, Node, Parse, Source, parse, print};
 use std::sync::LazyLock;
 
 static SAMPLES: LazyLock<Vec<String>> =
@@ -21,19 +22,6 @@ static TOKENS: LazyLock<Vec<String>> = LazyLock::new(|| {
     all.dedup();
     all
 });
-
-/// The tokens of a text, each with the blanks before it.
-fn tokens(text: &str) -> Vec<String> {
-    let mut lexer = Lexer::new(text);
-    let mut end = 0;
-    std::iter::from_fn(|| {
-        let token = lexer.next_token();
-        let piece = text[end..token.span.end as usize].to_string();
-        end = token.span.end as usize;
-        (token.kind != TokenKind::Eof).then_some(piece)
-    })
-    .collect()
-}
 
 fn check_spans(node: Node<'_>) {
     let span = node.span();
@@ -83,42 +71,6 @@ fn check(parsed: &Parse) {
     sarif::log([(source, parsed.diagnostics.as_slice())]);
 }
 
-/// One change to a list of tokens.
-#[derive(Clone, Debug)]
-enum Change {
-    Drop,
-    Double,
-    Swap,
-    Replace(prop::sample::Index),
-    Insert(prop::sample::Index),
-}
-
-fn change() -> impl Strategy<Value = (prop::sample::Index, Change)> {
-    let change = prop_oneof![
-        Just(Change::Drop),
-        Just(Change::Double),
-        Just(Change::Swap),
-        any::<prop::sample::Index>().prop_map(Change::Replace),
-        any::<prop::sample::Index>().prop_map(Change::Insert),
-    ];
-    (any::<prop::sample::Index>(), change)
-}
-
-fn apply(tokens: &mut Vec<String>, at: prop::sample::Index, change: Change) {
-    if tokens.is_empty() {
-        return;
-    }
-    let at = at.index(tokens.len());
-    let other = |index: prop::sample::Index| format!(" {}", TOKENS[index.index(TOKENS.len())]);
-    match change {
-        Change::Drop => drop(tokens.remove(at)),
-        Change::Double => tokens.insert(at, tokens[at].clone()),
-        Change::Swap => tokens.swap(at, at.saturating_sub(1)),
-        Change::Replace(index) => tokens[at] = other(index),
-        Change::Insert(index) => tokens.insert(at, other(index)),
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -126,7 +78,7 @@ proptest! {
     fn mutated_tokens(sample in any::<prop::sample::Index>(), changes in prop::collection::vec(change(), 0..6)) {
         let mut tokens = tokens(&SAMPLES[sample.index(SAMPLES.len())]);
         for (at, change) in changes {
-            apply(&mut tokens, at, change);
+            apply(&mut tokens, &TOKENS, at, change);
         }
         check(&parse_text("mutation", &tokens.concat()));
     }

@@ -118,6 +118,8 @@ impl<'t> Elaborator<'t> {
         let at = match memory[..] {
             // What goes to memory is written there, wherever the operand stands.
             [at] if !signature.writes_tile => at,
+            // PTO-AS writes it first behind suffixes, and second without.
+            _ if call.op.name().starts_with("mscatter") => usize::from(call.suffixes.is_empty()).min(read.len() - 1),
             // The generic form of TSCATTER has its destination before the index.
             _ if call.op.is_generic() && signature.name == "tscatter" => 1.min(read.len() - 1),
             _ => read.len() - 1,

@@ -70,7 +70,7 @@ impl<'t> TypeReader<'t> {
 
     fn parse(&self, node: Node<'t>) -> Result<Type, Refused> {
         let resolved = self.aliases.resolve(node);
-        let opaque = || Ok(Type::Opaque(node.text().into()));
+        let opaque = || Ok(Type::Opaque(resolved.text().into()));
         let Some(view) = TypeView::cast(resolved) else { return opaque() };
         match view.name() {
             "index" => Ok(Type::Index),

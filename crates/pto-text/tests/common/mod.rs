@@ -1,6 +1,8 @@
 //! The sample files, and what every text that parses must satisfy.
 #![allow(dead_code, reason = "every test binary uses its own part")]
 
+pub mod mutate;
+
 use pto_ir::{Function, Module, OpKind, Region};
 use pto_text::{Parse, Source, elaborate, parse, print};
 use std::path::{Path, PathBuf};
