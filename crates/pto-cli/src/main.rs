@@ -5,8 +5,11 @@
 mod bench;
 mod check;
 mod conform;
+mod example;
 mod explain;
+mod fmt;
 mod input;
+mod lower;
 mod output;
 mod run;
 mod view;
@@ -29,6 +32,8 @@ enum Command {
     Check(check::Arguments),
     Conform(conform::Arguments),
     Explain(explain::Arguments),
+    Fmt(fmt::Arguments),
+    Lower(lower::Arguments),
     Run(Box<run::Arguments>),
     View(Box<view::Arguments>),
 }
@@ -58,6 +63,8 @@ pub(crate) enum CallError {
     Unreadable { path: String, error: std::io::Error },
     #[error("{0}")]
     TooLarge(String),
+    #[error("the program names no target (pto.target_arch); give one with --target")]
+    NoTarget,
     #[error("cannot write {path}: {error}")]
     Unwritable { path: String, error: std::io::Error },
     #[error(transparent)]
@@ -75,6 +82,8 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Conform(arguments) => conform::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Fmt(arguments) => fmt::run(&arguments),
+        Command::Lower(arguments) => lower::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
     };
