@@ -1,5 +1,5 @@
 //! A wait that is missing: run at once the kernel is right, on a device it is a race. The recording says so, with both
-//! lines; without any wait the flags are inserted, and with the right one there is nothing to say.
+//! lines; without any address and wait both are inserted, and with the right one there is nothing to say.
 #![allow(clippy::print_stdout, reason = "an example shows its result")]
 
 use pto::prelude::*;
@@ -7,9 +7,9 @@ use pto::record::{Arguments, Options, Report, Status, record};
 
 #[derive(Clone, Copy)]
 enum Wait {
-    ForNothing,
-    ForTheLoad,
-    ForTheFirstLoadOnly,
+    Nowhere,
+    Everywhere,
+    OnlyOnce,
 }
 
 type Rows = Shape<1, 1, 1, 8, 8>;
@@ -24,17 +24,19 @@ fn copy<A: Arch>(
     let [to, to_too] = to;
     let [from, from_too] = from;
     let (mut ping, mut pong) = (Tile::<f32, 8, 8>::new(), Tile::<f32, 8, 8>::new());
-    core.tassign(&mut ping, 0x0000)?;
-    core.tassign(&mut pong, 0x0100)?;
+    if !matches!(wait, Wait::Nowhere) {
+        core.tassign(&mut ping, 0x0000)?;
+        core.tassign(&mut pong, 0x0100)?;
+    }
 
     let first = core.tload(&mut ping, &GlobalRef::<f32, Rows>::new(from)?.named("from0"))?;
-    if !matches!(wait, Wait::ForNothing) {
+    if !matches!(wait, Wait::Nowhere) {
         core.after([&first]);
     }
     core.tstore(&mut GlobalTensor::<f32, Rows>::new(to)?.named("to0"), &ping)?;
 
     let second = core.tload(&mut pong, &GlobalRef::<f32, Rows>::new(from_too)?.named("from1"))?;
-    if matches!(wait, Wait::ForTheLoad) {
+    if matches!(wait, Wait::Everywhere) {
         core.after([&second]);
     }
     core.tstore(&mut GlobalTensor::<f32, Rows>::new(to_too)?.named("to1"), &pong)?;
@@ -53,10 +55,10 @@ fn simulate(wait: Wait) -> Result<Report, pto::Error> {
 }
 
 pub(crate) fn main() -> Result<(), pto::Error> {
-    assert_eq!(simulate(Wait::ForNothing)?.status, Status::Ok);
-    assert_eq!(simulate(Wait::ForTheLoad)?.status, Status::Ok);
+    assert_eq!(simulate(Wait::Nowhere)?.status, Status::Ok);
+    assert_eq!(simulate(Wait::Everywhere)?.status, Status::Ok);
 
-    let report = simulate(Wait::ForTheFirstLoadOnly)?;
+    let report = simulate(Wait::OnlyOnce)?;
     let rules: Vec<&str> = report.diagnostics.iter().map(|found| found.rule.name).collect();
     assert_eq!(report.status, Status::Fault);
     assert!(rules.contains(&"race.ub"), "{rules:?}");

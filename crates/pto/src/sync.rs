@@ -51,8 +51,8 @@ impl<A: Arch> VectorCore<A> {
         self.order(Location::caller(), OpKind::Barrier(pipe));
     }
 
-    /// Pushes scattered data to memory, where the host sees it (`dcci` and `dsb`): on A5 a kernel with waits or flags of
-    /// its own has to end with it; one without gets it from [recording](crate::record).
+    /// Pushes scattered data to memory, where the host sees it (`dcci` and `dsb`): on A5 a kernel that
+    /// [orders](crate::record) its instructions by itself has to end with it; others get it when they are lowered.
     ///
     /// ```
     /// use pto::prelude::*;

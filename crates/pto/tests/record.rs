@@ -83,7 +83,7 @@ where
         lines = scatter(core, (&mut table, &src, &idx), order)?;
         Ok(())
     };
-    let recording = record::<A, _>("scatter", kernel).unwrap();
+    let recording = record::<A, _>("scatter", kernel).expect("the kernel records");
     assert_eq!(table, [0.0; TABLE * WIDTH], "recording runs nothing");
     (recording, lines)
 }
@@ -104,7 +104,7 @@ where
     let (mut expected, src, idx) = data();
     // On `Cpu`, which knows no policies, the lane beyond the end is undefined.
     let idx: Vec<i32> = idx.iter().map(|k| if *k == 900 { 47 } else { *k }).collect();
-    scatter(&mut VectorCore::<A>::new(), (&mut expected, &src, &idx), Order::Auto).unwrap();
+    scatter(&mut VectorCore::<A>::new(), (&mut expected, &src, &idx), Order::Auto).expect("the kernel runs");
     for order in [Order::Auto, Order::Events, Order::Flags] {
         let (recording, _) = recorded::<A>(order);
         let mut table = vec![0.0; TABLE * WIDTH];

@@ -6,8 +6,9 @@
 //! [simulated](Recording::simulate) like one from text, except that places point into the kernel's Rust source.
 //!
 //! - **Order.** A kernel in which nothing waits is in auto mode: every flag that it needs is inserted. Once it names what
-//!   it waits for, with [`after`](VectorCore::after) or by flags, it is in manual mode: nothing is added to what its
-//!   author wrote, and a wait that is missing is found as a race, with both places.
+//!   it waits for, with [`after`](VectorCore::after) or by flags, or assigns an address to each of its tiles, it is in
+//!   manual mode: nothing is added to what its author wrote, and a wait that is missing is found as a race, with both
+//!   places.
 //! - **Memory.** A tensor is a parameter, named by `named` or by order: `arg0`, `arg1`. Tensors over one slice
 //!   are one parameter. Nothing is read or written while recording; what a run works on is bound to the parameters
 //!   by [`Arguments`].
@@ -27,10 +28,6 @@
 //!     let loaded = core.tload(&mut tile, &from)?;
 //!     if wait {
 //!         core.after([&loaded]);
-//!     } else {
-//!         core.barrier(Pipe::V); // orders nothing here
-//!         core.set_flag(Pipe::V, Pipe::Mte3, 0);
-//!         core.wait_flag(Pipe::V, Pipe::Mte3, 0);
 //!     }
 //!     core.tstore(&mut to, &tile)
 //! }
@@ -144,6 +141,8 @@ impl Recording {
         let launch = LaunchAttributes { dyn_ub: launch.dyn_ub, ..LaunchAttributes::default() };
         let place = Place::new(0, 0);
         let function = Function { name: name.into(), private: false, launch, values, parameters: first, body, place };
+        // Waits may all come to nothing; then the program has no flag to tell that nobody is to add any.
+        let manual = manual || pto_ir::lower::is_manual(&function);
         let module = Module { target: Some(target), functions: vec![function], types };
         Ok(Self { module, target, locations, values: host, manual })
     }
@@ -185,7 +184,7 @@ impl Recording {
         self.locations.get(place.start as usize).unwrap_or(&self.locations[0])
     }
 
-    /// True if the kernel orders its instructions by itself: it waits for events, or has flags.
+    /// True if the kernel orders its instructions by itself: it waits for events, has flags, or places all its tiles.
     ///
     /// ```
     /// use pto::prelude::*;
@@ -238,7 +237,6 @@ impl Recording {
         if !self.manual {
             return pto_ir::lower::lower(&self.module, self.target);
         }
-        // Waits may all come to nothing; then the program has no flag to tell that nobody is to add any.
         let mut errors = self.check();
         errors.retain(|found| found.severity == Severity::Error);
         if !errors.is_empty() {
