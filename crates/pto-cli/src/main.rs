@@ -7,6 +7,7 @@ mod check;
 mod conform;
 mod explain;
 mod input;
+mod lsp;
 mod output;
 mod run;
 
@@ -28,6 +29,7 @@ enum Command {
     Check(check::Arguments),
     Conform(conform::Arguments),
     Explain(explain::Arguments),
+    Lsp(lsp::Arguments),
     Run(Box<run::Arguments>),
 }
 
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Conform(arguments) => conform::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Lsp(arguments) => lsp::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
     };
     match result {

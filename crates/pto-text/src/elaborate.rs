@@ -27,7 +27,8 @@ mod table;
 mod tile;
 mod types;
 
-pub use table::operation_names;
+pub use table::{operation_attributes, operation_names};
+pub use types::type_at;
 
 use std::collections::HashMap;
 
