@@ -5,11 +5,15 @@
 mod bench;
 mod check;
 mod conform;
+mod example;
 mod explain;
+mod fmt;
 mod input;
+mod lower;
 mod lsp;
 mod output;
 mod run;
+mod view;
 
 use std::process::ExitCode;
 
@@ -29,8 +33,11 @@ enum Command {
     Check(check::Arguments),
     Conform(conform::Arguments),
     Explain(explain::Arguments),
+    Fmt(fmt::Arguments),
+    Lower(lower::Arguments),
     Lsp(lsp::Arguments),
     Run(Box<run::Arguments>),
+    View(Box<view::Arguments>),
 }
 
 /// How a command ended, if it could be carried out.
@@ -58,6 +65,8 @@ pub(crate) enum CallError {
     Unreadable { path: String, error: std::io::Error },
     #[error("{0}")]
     TooLarge(String),
+    #[error("the program names no target (pto.target_arch); give one with --target")]
+    NoTarget,
     #[error("cannot write {path}: {error}")]
     Unwritable { path: String, error: std::io::Error },
     #[error(transparent)]
@@ -75,8 +84,11 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Conform(arguments) => conform::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Fmt(arguments) => fmt::run(&arguments),
+        Command::Lower(arguments) => lower::run(&arguments),
         Command::Lsp(arguments) => lsp::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
+        Command::View(arguments) => view::run(&arguments),
     };
     match result {
         Ok(Verdict::Clean) => ExitCode::SUCCESS,

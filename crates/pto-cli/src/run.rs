@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     file: PathBuf,
     #[command(flatten)]
     pub(crate) how: How,
-    /// Write an array after the run: NAME=PATH, as .npy, .safetensors[:KEY] or .bin
+    /// Write an array after the run: NAME=PATH, as .npy, .safetensors, .safetensors:KEY or .bin
     #[arg(long, value_name = "NAME=PATH")]
     out: Vec<Output>,
     /// Print one JSON object
@@ -47,14 +47,14 @@ pub(crate) struct How {
     /// The function to run, if the program has several public ones
     #[arg(long, value_name = "NAME")]
     entry: Option<String>,
-    /// cpu, a2a3, a5 or host [default: the program's pto.target_arch, else a5]
+    /// cpu, a2a3, a5 or host (default: the program's pto.target_arch, else a5)
     #[arg(long, value_name = "TARGET", value_parser = input::target)]
     target: Option<Target>,
     /// Bind a parameter: NAME=FILE.npy, NAME=FILE.safetensors:KEY, NAME=FILE.bin, NAME=zeros:8x32, NAME=iota:8x32,
-    /// NAME=rand:8x32[:SEED], NAME=randidx:8:64[:SEED] or NAME=7
+    /// NAME=rand:8x32 or rand:8x32:SEED, NAME=randidx:8:64 or randidx:8:64:SEED, or NAME=7
     #[arg(long = "arg", value_name = "NAME=VALUE")]
     arguments: Vec<DataArgument>,
-    /// dynUBufSize of the launch, in bytes [default: the function's pto.dyn_ubuf_size]
+    /// dynUBufSize of the launch, in bytes (default: the function's pto.dyn_ubuf_size)
     #[arg(long, value_name = "BYTES")]
     dyn_ub: Option<u64>,
     /// Draw A5's warp schedule from this seed instead of running warps in order
@@ -118,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
         output::diagnostics(&ran.source, &ran.diagnostics);
         let mut out = BufWriter::new(stdout().lock());
         match &ran.report {
-            Some(report) => write!(out, "{}", summary(report))?,
+            Some(report) => write!(out, "{}", pto_view::summary(report, 100, output::colour()))?,
             None => writeln!(out, "{} on {}: rejected", ran.entry, ran.target)?,
         }
         if arguments.how.explore
@@ -290,11 +290,6 @@ fn save_outputs(outputs: &[Output], ran: &Ran) -> Result<(), CallError> {
     }
     let arrays: Vec<_> = arrays.iter().map(|(destination, array)| (*destination, array)).collect();
     Ok(pto_data::save(&arrays)?)
-}
-
-/// The figures of a run, for people.
-fn summary(report: &Report) -> String {
-    format!("{} on {}: {:?}, {} cycles\n", report.entry, report.target, report.status, report.cycles)
 }
 
 fn explored(out: &mut impl Write, report: &Report) -> std::io::Result<()> {

@@ -111,13 +111,14 @@ pub(crate) fn run(
     if found.iter().any(|one| one.severity == Severity::Error) {
         return DeviceRun::Refused(sentences);
     }
-    let lowered = match lower::lower(&module, target) {
+    let mut lowered = match lower::lower(&module, target) {
         Ok(lowered) => lowered,
         Err(found) => {
             sentences.extend(found.iter().map(sentence));
             return DeviceRun::Refused(sentences);
         }
     };
+    synchronise(&mut lowered, target);
     let options = Options { dyn_ub: launch.dyn_ub, ..Options::default() };
     let report = simulate(&lowered, &lowered.functions[0], target, &arguments, &options);
     sentences.extend(report.diagnostics.iter().map(sentence));
@@ -127,6 +128,13 @@ pub(crate) fn run(
             let after = report.buffers.into_iter().find(|(name, _)| name == "written");
             DeviceRun::Ran(after.map(|(_, bytes)| bytes).unwrap_or_default(), sentences)
         }
+    }
+}
+
+/// A case that places its tiles is in manual mode, but says nothing of flags: they are added here.
+fn synchronise(module: &mut Module, target: Target) {
+    for function in &mut module.functions {
+        *function = lower::synchronise(&lower::flush(function, target), &module.types, target);
     }
 }
 
@@ -200,4 +208,58 @@ fn program(
         _ => {}
     }
     (b.build.finish(), b.arguments)
+}
+
+/// What came of running a collective as the root's program.
+pub(crate) enum CollectiveRun {
+    /// Refused before it ran.
+    Refused,
+    /// Reported an error while running.
+    Faulted,
+    /// Ran: the root's buffer and every rank's.
+    Ran { local: Vec<u8>, ranks: Vec<Vec<u8>> },
+}
+
+/// Runs a collective on the device path, as the root sees it: every rank's buffer is memory that it can reach.
+pub(crate) fn run_collective(
+    call: &pto_isa::Collective,
+    target: Target,
+    launch: Launch,
+    local: &[u8],
+    ranks: &[Vec<u8>],
+) -> CollectiveRun {
+    let mut b = Builder { build: FunctionBuilder::new("case"), arguments: BTreeMap::new(), sizes: BTreeMap::new() };
+    b.build.launch(LaunchAttributes { dyn_ub: launch.dyn_ub, ..LaunchAttributes::default() });
+    let tensors: Vec<Tensor> = call.group.iter().flatten().copied().collect();
+    let local_pointer = b.pointer("local", call.local.element, local.to_vec());
+    let pointers: Vec<ValueId> = (tensors.iter().zip(ranks).enumerate())
+        .map(|(rank, (tensor, bytes))| b.pointer(&format!("rank{rank}"), tensor.element, bytes.clone()))
+        .collect();
+    for tensor in tensors.iter().chain([&call.local]) {
+        tensor.shape.into_iter().chain(tensor.strides).for_each(|extent| b.prepare(extent));
+    }
+    for tile in &call.staging {
+        b.prepare(tile.valid_rows);
+        b.prepare(tile.valid_cols);
+    }
+    let view = b.view(local_pointer, call.local.element, &call.local, 5);
+    let group =
+        tensors.iter().zip(pointers).map(|(tensor, pointer)| b.view(pointer, tensor.element, tensor, 5)).collect();
+    let staging = call.staging.iter().map(|tile| b.tile(tile)).collect();
+    let root = Operand::Number(call.root as i64);
+    let (direction, local) = (call.direction, view);
+    b.build.push(OpKind::Collective(Box::new(pto_ir::Collective { direction, local, group, staging, root })));
+    let (module, arguments) = (b.build.finish(), b.arguments);
+    if pto_ir::check(&module, target).iter().any(|one| one.severity == Severity::Error) {
+        return CollectiveRun::Refused;
+    }
+    let Ok(mut lowered) = lower::lower(&module, target) else { return CollectiveRun::Refused };
+    synchronise(&mut lowered, target);
+    let options = Options { dyn_ub: launch.dyn_ub, rank: Some(call.caller), ..Options::default() };
+    let report = simulate(&lowered, &lowered.functions[0], target, &arguments, &options);
+    if report.status == Status::Fault {
+        return CollectiveRun::Faulted;
+    }
+    let mut buffers = report.buffers.into_iter().map(|(_, bytes)| bytes);
+    CollectiveRun::Ran { local: buffers.next().unwrap_or_default(), ranks: buffers.collect() }
 }

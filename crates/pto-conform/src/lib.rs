@@ -5,6 +5,7 @@
 
 mod array;
 mod case;
+mod collective;
 mod compare;
 mod corpus;
 mod device;

@@ -71,11 +71,6 @@ rules! {
         help "correct the offset"
         spec "SPEC: Nothing is ever written outside a buffer, on any target, in any mode."
     }
-    SHAPE_TRANSFER = "shape.transfer-extent" Error {
-        "the view of a load or store has the tile's valid extents"
-        help "make the partition's sizes and the tile's valid extents agree"
-        spec "004 and 001 speak of the valid region as the transfer shape; decided here for TLOAD and TSTORE: rows and columns must agree."
-    }
     FLUSH_MISSING = "flush.missing" Warning {
         "scattered data may still sit in the data cache when the host reads it"
         help "end the kernel with pto.dcci and pto.dsb"

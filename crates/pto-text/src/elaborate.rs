@@ -27,6 +27,7 @@ mod table;
 mod tile;
 mod types;
 
+pub(crate) use scalar::PREDICATES;
 pub use table::{operation_attributes, operation_names};
 pub use types::type_at;
 

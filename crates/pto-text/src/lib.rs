@@ -4,7 +4,7 @@
 //! [`view`] reads operations out of the tree, [`print()`] writes the tree in canonical form. All four spellings (PTO-AS,
 //! SSA, destination-passing style, with addresses and flags) go through the same lexer, parser and printer: none of them
 //! knows what an operation means. [`elaborate()`] does: it makes one [`Program`] of any of them, which
-//! [`Program::check`] judges for a target.
+//! [`Program::check`] judges for a target and [`to_text`] writes in any of them.
 //!
 //! Findings are data ([`Diagnostic`]), whoever makes them; [`diagnostic`] has the renderers for terminals, JSON and SARIF.
 //!
@@ -36,6 +36,7 @@ mod span;
 pub mod syntax;
 mod token;
 pub mod view;
+mod write;
 
 pub use diagnostic::{Diagnostic, Label, Levels, suggest};
 pub use elaborate::{Program, elaborate, operation_attributes, operation_names, type_at};
@@ -47,3 +48,4 @@ pub use source::{Position, Source};
 pub use span::Span;
 pub use syntax::{Kind, Node, NodeId, Tree};
 pub use token::{Token, TokenKind};
+pub use write::{Form, to_text, with_constants};

@@ -43,7 +43,6 @@ pub(crate) struct Regular {
 
 impl Regular {
     /// The parts of an instruction; `None` for other operations.
-    #[expect(dead_code, reason = "the printers, which come next, take instructions apart with it")]
     pub(crate) fn of(op: &OpKind) -> Option<Self> {
         let plain = |name, ins: &[ValueId], out: &ValueId| Self {
             name,

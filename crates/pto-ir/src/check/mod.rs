@@ -19,6 +19,7 @@ mod instruction;
 mod memory;
 mod placement;
 pub mod rules;
+mod transfer;
 mod types;
 
 pub(crate) use instruction::lanes;

@@ -2,12 +2,13 @@
 //!
 //! [`lower()`] runs the steps in order: staging tiles for collectives that name none ([`stage`]), addresses for tiles
 //! that have none ([`place()`]), the flush that lets the host read what was scattered ([`flush`]), flags between pipes
-//! ([`synchronise()`]). A function with flags of its own is in manual mode: nobody adds to what its author wrote, except
-//! staging tiles and addresses that are missing.
+//! ([`synchronise()`]). A function with flags of its own, or with an address for every tile, is in manual mode: nobody adds
+//! to what its author wrote, except staging tiles and addresses that are missing. So a flag that a level-3 program
+//! forgot stays forgotten, and the run finds the race.
 
 mod place;
 mod stage;
-pub mod sync;
+mod sync;
 
 pub use place::place;
 pub use stage::stage;
@@ -43,8 +44,10 @@ pub fn lower(module: &Module, target: Target) -> Result<Module, Vec<Diagnostic>>
     let mut lowered = module.clone();
     let mut errors = Vec::new();
     for function in &mut lowered.functions {
+        let manual = is_manual(function);
         let staged = stage(function, &mut lowered.types);
         match place(&staged, &lowered.types, target) {
+            Ok(placed) if manual => *function = placed,
             Ok(placed) => *function = synchronise(&flush(&placed, target), &lowered.types, target),
             Err(mut found) => errors.append(&mut found),
         }
@@ -52,9 +55,24 @@ pub fn lower(module: &Module, target: Target) -> Result<Module, Vec<Diagnostic>>
     if errors.is_empty() { Ok(lowered) } else { Err(errors) }
 }
 
-/// True if the function has flags of its own.
+/// True if the function has flags of its own, or an address for each of its tiles: then order is its author's business.
 pub fn is_manual(function: &Function) -> bool {
+    has_flags(function) || (has_tiles(function) && !contains(&function.body, 0, &|op| lacks_address(function, op)))
+}
+
+/// True if the function sets or waits for a flag.
+fn has_flags(function: &Function) -> bool {
     contains(&function.body, 0, &|op| matches!(op, OpKind::SetFlag(_) | OpKind::WaitFlag(_)))
+}
+
+fn has_tiles(function: &Function) -> bool {
+    contains(&function.body, 0, &|op| matches!(op, OpKind::AllocTile { .. }))
+}
+
+/// True for the allocation of a tile that is given no address, there or by a `tassign`.
+fn lacks_address(function: &Function, op: &OpKind) -> bool {
+    let OpKind::AllocTile { result, address: None, .. } = op else { return false };
+    !contains(&function.body, 0, &|op| matches!(op, OpKind::Assign { tile, .. } if tile == result))
 }
 
 fn contains(region: &Region, depth: usize, wanted: &dyn Fn(&OpKind) -> bool) -> bool {
@@ -73,7 +91,7 @@ pub fn flush(function: &Function, target: Target) -> Function {
     let mut function = function.clone();
     let scatters = contains(&function.body, 0, &|op| matches!(op, OpKind::MScatter { .. }));
     let flushes = contains(&function.body, 0, &|op| matches!(op, OpKind::FlushCache));
-    if target == Target::A5 && scatters && !flushes && !is_manual(&function) {
+    if target == Target::A5 && scatters && !flushes && !has_flags(&function) {
         let ops = &mut function.body.ops;
         let returns = ops.iter().position(|op| matches!(op.kind, OpKind::Return(_))).unwrap_or(ops.len());
         let place = ops.get(returns).map_or(function.place, |op| op.place);

@@ -7,7 +7,7 @@ use super::call::{Arg, Call, values, zip};
 use super::name::Enumerator;
 use super::{Elaborator, count};
 use crate::syntax::{Kind, Node};
-use crate::view::{Arguments, integer};
+use crate::view::Arguments;
 
 impl<'t> Elaborator<'t> {
     /// The only operand, with the type that the text gives it.
@@ -122,12 +122,13 @@ impl<'t> Elaborator<'t> {
     }
 
     pub(super) fn set_valid_shape(&mut self, call: &Call<'t>) -> Option<OpKind> {
-        let numbers = call.rest.iter().copied().filter(|term| integer(*term).is_some());
-        let extents: Vec<Node<'t>> = call.operands.iter().skip(1).copied().chain(numbers).collect();
-        let (Some(tile), &[rows, cols]) = (call.operands.first(), &extents[..]) else {
+        // Values and numbers in the order in which they stand.
+        let terms: Vec<Node<'t>> =
+            call.op.body().filter(|term| matches!(term.kind(), Kind::Value | Kind::Int)).collect();
+        let [tile, rows, cols] = terms[..] else {
             return self.malformed(call, "expected a tile, valid rows and valid columns");
         };
-        let tile = self.value(Arg { node: *tile, ty: call.types.first().copied() });
+        let tile = self.value(Arg { node: tile, ty: call.types.first().copied() });
         Some(OpKind::SetValidShape { tile, rows: self.operand(rows)?, cols: self.operand(cols)? })
     }
 

@@ -1,6 +1,7 @@
 //! Integer arithmetic and constants.
 
 use pto_ir::{Arithmetic, Constant, OpKind, Predicate, Type, TypeId, ValueId};
+use pto_isa::{ElementType, bf16, f16};
 
 use super::call::{Arg, Call};
 use super::{Elaborator, count, shorten};
@@ -122,8 +123,11 @@ impl<'t> Elaborator<'t> {
             None if matches!(literal.text(), "true" | "false") => self.module.types.intern(Type::Boolean),
             None => return self.malformed(call, "expected the type of the constant behind `:`, found none"),
         };
-        // A whole number may stand for a float.
+        // A whole number may stand for a float, a hexadecimal one for its bits.
         let value = match (value, self.ty(ty)) {
+            (Constant::Integer(bits), Type::Scalar(element)) if literal.text().starts_with("0x") => {
+                from_bits(bits as u64, *element).unwrap_or(value)
+            }
             (Constant::Integer(value), Type::Scalar(element)) if !element.is_integer() => Constant::Float(value as f64),
             _ => value,
         };
@@ -159,4 +163,16 @@ impl<'t> Elaborator<'t> {
             }
         }
     }
+}
+
+/// The float with these bits; `None` for types that are not computed with.
+fn from_bits(bits: u64, element: ElementType) -> Option<Constant> {
+    let value = match element {
+        ElementType::F64 => f64::from_bits(bits),
+        ElementType::F32 => f32::from_bits(bits as u32).into(),
+        ElementType::F16 => f16::from_bits(bits as u16).into(),
+        ElementType::BF16 => bf16::from_bits(bits as u16).into(),
+        _ => return None,
+    };
+    Some(Constant::Float(value))
 }

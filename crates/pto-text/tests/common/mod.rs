@@ -1,7 +1,8 @@
 //! The sample files, and what every text that parses must satisfy.
 #![allow(dead_code, reason = "every test binary uses its own part")]
 
-use pto_text::{Parse, Source, parse, print};
+use pto_ir::{Function, Module, OpKind, Region};
+use pto_text::{Parse, Source, elaborate, parse, print};
 use std::path::{Path, PathBuf};
 
 /// The files of a folder beside this one, by name.
@@ -37,4 +38,52 @@ pub fn assert_round_trip(name: &str, parsed: &Parse) -> String {
     assert_eq!(comments(parsed), comments(&again), "{name}: comments changed:\n{printed}");
     assert_eq!(print(&again.tree), printed, "{name}: printing is not idempotent");
     printed
+}
+
+/// A program in few words: parameters and operations with the types of what they define. Two programs with the same
+/// listing without names mean the same: places do not appear in it.
+pub fn listing(module: &Module, names: bool) -> String {
+    let mut out = format!("target {:?}\n", module.target);
+    for function in &module.functions {
+        let Function { name, private, launch, .. } = function;
+        out += &format!("@{name} private {private} {launch:?}\n");
+        for parameter in function.parameter_ids() {
+            let value = function.value(parameter);
+            out += &format!(
+                "  %{} {}: {}\n",
+                parameter.0,
+                if names { &value.name } else { "" },
+                module.types.get(value.ty)
+            );
+        }
+        region(&mut out, module, function, &function.body, 1);
+    }
+    out
+}
+
+fn region(out: &mut String, module: &Module, function: &Function, body: &Region, depth: usize) {
+    for op in &body.ops {
+        let mut kind = op.kind.clone();
+        let inner: Vec<Region> = match &mut kind {
+            OpKind::For(op) => vec![std::mem::take(&mut op.body)],
+            OpKind::If(op) => vec![std::mem::take(&mut op.then), std::mem::take(&mut op.otherwise)],
+            _ => vec![],
+        };
+        let types: Vec<String> =
+            kind.results().iter().map(|value| module.types.get(function.value(*value).ty).to_string()).collect();
+        let text = format!("{kind:?}").replace("ValueId", "%").replace("body: Region { ops: [] }", "body");
+        *out += &format!("{}{text} : {}\n", "  ".repeat(depth), types.join(", "));
+        for inner in inner {
+            region(out, module, function, &inner, depth + 1);
+        }
+    }
+}
+
+/// The program of a text without errors.
+pub fn program(name: &str, text: &str) -> Module {
+    let parsed = parse_text(name, text);
+    assert!(parsed.is_clean(), "{name}: {:?}\n{text}", parsed.diagnostics);
+    let program = elaborate(&parsed);
+    assert!(program.is_clean(), "{name}: {:?}\n{text}", program.diagnostics);
+    program.module
 }

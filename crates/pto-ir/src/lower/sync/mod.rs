@@ -28,7 +28,7 @@ const VISITS: usize = 1 << 20;
 ///
 /// `cpu` and `host` have no pipes, and a function with flags of its own is left as it is.
 pub fn synchronise(function: &Function, types: &Types, target: Target) -> Function {
-    if target.profile().ub.is_none() || super::is_manual(function) {
+    if target.profile().ub.is_none() || super::has_flags(function) {
         return function.clone();
     }
     let flow = Flow::new(function, types, target);
