@@ -5,6 +5,7 @@
 mod bench;
 mod check;
 mod conform;
+mod example;
 mod explain;
 mod fmt;
 mod input;
