@@ -10,6 +10,7 @@ mod explain;
 mod fmt;
 mod input;
 mod lower;
+mod lsp;
 mod output;
 mod run;
 mod view;
@@ -34,6 +35,7 @@ enum Command {
     Explain(explain::Arguments),
     Fmt(fmt::Arguments),
     Lower(lower::Arguments),
+    Lsp(lsp::Arguments),
     Run(Box<run::Arguments>),
     View(Box<view::Arguments>),
 }
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Lower(arguments) => lower::run(&arguments),
+        Command::Lsp(arguments) => lsp::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
     };

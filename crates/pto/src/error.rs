@@ -4,6 +4,7 @@ use core::fmt;
 use core::panic::Location;
 
 use pto_exec::Fault;
+use pto_ir::EVENTS;
 use pto_isa::{Finding, Rule, Tensor, rules};
 
 /// Why a call failed, with the place in the source that made it. No byte of any memory was changed.
@@ -93,6 +94,29 @@ pub enum Cause {
         expected: u64,
         /// Values given.
         found: u64,
+    },
+    /// The host reads a tile of a kernel that is recorded, not run.
+    #[error("a tile has no contents while its kernel is recorded: store it into a tensor")]
+    NotRun,
+    /// Two tensors of a recording share memory, but not their first element.
+    #[error("the tensor begins or ends inside `{name}`: record one tensor over the whole slice")]
+    Window {
+        /// Name of the other's parameter.
+        name: String,
+    },
+    /// Two tensors of a recording have one name or one slice, but are not the same parameter.
+    #[error("parameter `{name}` is a different slice or element type than before")]
+    Parameter {
+        /// Name of the parameter.
+        name: String,
+    },
+    /// More events are pending between two pipes than there are flags.
+    #[error("no flag is free from {from} to {to}: all {EVENTS} are pending, used by hand or by an instruction itself")]
+    Flags {
+        /// The pipe of the instruction that is waited for.
+        from: &'static str,
+        /// The pipe of the instruction that waits.
+        to: &'static str,
     },
 }
 

@@ -73,7 +73,11 @@ impl<A: Arch> VectorCore<A> {
             });
         }
         let _ = policy;
-        self.issue(Location::caller(), |core| {
+        let place = Location::caller();
+        if let Some(recorder) = self.recorder.as_deref_mut() {
+            return recorder.mscatter(place, P::POLICY, table, src, idx);
+        }
+        self.issue(place, |core| {
             let (src, idx) = (core.ub.resolve::<A>(src)?, core.ub.resolve::<A>(idx)?);
             let instruction = Instruction::MScatter { table: table.operand(), src, idx, policy: P::POLICY };
             let ub = core.ub.bytes();
@@ -118,7 +122,11 @@ impl<A: Arch> VectorCore<A> {
             });
         }
         let _ = policy;
-        self.issue(Location::caller(), |core| {
+        let place = Location::caller();
+        if let Some(recorder) = self.recorder.as_deref_mut() {
+            return recorder.mgather(place, P::POLICY, dst, table, idx);
+        }
+        self.issue(place, |core| {
             let (dst, idx) = (core.ub.resolve::<A>(dst)?, core.ub.resolve::<A>(idx)?);
             let instruction = Instruction::MGather { dst, table: table.operand(), idx, policy: P::POLICY };
             let (plan, schedule) = (core.plans.of::<A>(&instruction)?, core.schedule);
@@ -157,7 +165,11 @@ impl<A: Arch> VectorCore<A> {
         const {
             legal::assert_legal::<A>(Instruction::TScatter { dst: D::STATIC, src: S::STATIC, idx: I::STATIC });
         }
-        self.issue(Location::caller(), |core| {
+        let place = Location::caller();
+        if let Some(recorder) = self.recorder.as_deref_mut() {
+            return recorder.tscatter(place, dst, src, idx);
+        }
+        self.issue(place, |core| {
             let (dst, src) = (core.ub.resolve::<A>(dst)?, core.ub.resolve::<A>(src)?);
             let idx = core.ub.resolve::<A>(idx)?;
             let instruction = Instruction::TScatter { dst, src, idx };
@@ -194,7 +206,11 @@ impl<A: Arch> VectorCore<A> {
             legal::assert_legal::<A>(Instruction::TScatterMask { dst: D::STATIC, src: S::STATIC, pattern: M::PATTERN });
         }
         let _ = mask;
-        self.issue(Location::caller(), |core| {
+        let place = Location::caller();
+        if let Some(recorder) = self.recorder.as_deref_mut() {
+            return recorder.tscatter_mask(place, M::PATTERN, dst, src);
+        }
+        self.issue(place, |core| {
             let (dst, src) = (core.ub.resolve::<A>(dst)?, core.ub.resolve::<A>(src)?);
             let instruction = Instruction::TScatterMask { dst, src, pattern: M::PATTERN };
             let (plan, schedule) = (core.plans.of::<A>(&instruction)?, core.schedule);
@@ -229,7 +245,11 @@ impl<A: Arch> VectorCore<A> {
         G: Table,
     {
         const { legal::assert_fits(D::STATIC, G::STATIC) }
-        self.issue(Location::caller(), |core| {
+        let place = Location::caller();
+        if let Some(recorder) = self.recorder.as_deref_mut() {
+            return recorder.tload(place, dst, src);
+        }
+        self.issue(place, |core| {
             let tile = core.ub.resolve::<A>(dst)?;
             let bytes = &mut core.ub.bytes_mut()[range(&tile)];
             transfer::transfer(&tile, &src.operand(), Direction::Load { tile: bytes, tensor: src.bytes() })?;
@@ -260,7 +280,11 @@ impl<A: Arch> VectorCore<A> {
         G: TableMut,
     {
         const { legal::assert_fits(S::STATIC, G::STATIC) }
-        self.issue(Location::caller(), |core| {
+        let place = Location::caller();
+        if let Some(recorder) = self.recorder.as_deref_mut() {
+            return recorder.tstore(place, dst, src);
+        }
+        self.issue(place, |core| {
             let tile = core.ub.resolve::<A>(src)?;
             let (tensor, bytes) = (dst.operand(), &core.ub.bytes()[range(&tile)]);
             transfer::transfer(&tile, &tensor, Direction::Store { tensor: dst.bytes_mut(), tile: bytes })?;
@@ -288,7 +312,11 @@ impl<A: Arch> VectorCore<A> {
         S: TileOperand,
         D: TileOperand<Element: Same<S::Element>>,
     {
-        self.issue(Location::caller(), |core| {
+        let place = Location::caller();
+        if let Some(recorder) = self.recorder.as_deref_mut() {
+            return recorder.tmov(place, dst, src);
+        }
+        self.issue(place, |core| {
             let (dst, src) = (core.ub.resolve::<A>(dst)?, core.ub.resolve::<A>(src)?);
             with_tiles(core.ub.bytes_mut(), range(&dst), [range(&src)], |to, [from]| {
                 transfer::copy(&dst, to, &src, from)?;

@@ -8,6 +8,9 @@
 //! - A [`GlobalTensor`] is a five-dimensional view of a slice, which stands for global memory.
 //! - Policies are types, named at the call in the order of the C++ intrinsics: `(Row, Add, Clamp, Last)`.
 //!
+//! A kernel that takes its core as a parameter can also be [recorded](record): the same source becomes a program, which is
+//! checked and simulated on the pipes of a device, with places that point into the kernel's source.
+//!
 //! What the types say is judged by the compiler: element types, atomics and policies that a target lacks are missing
 //! trait implementations, shapes and layouts that break a rule stop the build with the rule's name. What only the run
 //! knows, dynamic extents, addresses and index values, is judged when the instruction runs; an [`Error`] leaves all
@@ -42,8 +45,10 @@ mod layout;
 mod legal;
 mod plans;
 mod policy;
+pub mod record;
 mod shape;
 mod support;
+mod sync;
 mod tensor;
 mod tile;
 mod transfer;
@@ -60,6 +65,7 @@ pub use policy::{
     Undefined, Unnamed, Wrap, Zero,
 };
 pub use pto_exec::{Fault, Lanes, Schedule};
+pub use pto_ir::Pipe;
 pub use pto_isa::{Element, F8E4M3, F8E5M2, HiF8, bf16, f16};
 pub use shape::{Packed, Shape, Stride, TensorShape, TensorStride};
 pub use support::{AtomicElement, ConflictOn, HasAtomic, HasMask, MemoryIndex, Payload, Same, TileIndex, TilePayload};
@@ -73,6 +79,12 @@ pub use pto_isa as isa;
 /// The executors: instructions on the bytes of their operands.
 pub use pto_exec as exec;
 
+/// The program representation that a kernel is recorded into.
+pub use pto_ir as ir;
+
+/// The device that a recorded kernel is simulated on.
+pub use pto_sim as sim;
+
 /// Everything that a kernel names.
 ///
 /// ```
@@ -85,7 +97,7 @@ pub mod prelude {
         Cpu, DYN, DefaultConflict, Dn, Elem, Element, Event, F8E4M3, F8E5M2, GatherBounds, GatherPolicy, GlobalLayout,
         GlobalRef, GlobalTensor, HasAtomic, HasMask, HiF8, Host, Lanes, Last, Mask, Max, MemoryIndex, Min, Mode, Nd,
         Nz, P0001, P0010, P0100, P0101, P1000, P1010, P1111, Packed, Pad, PadMax, PadMin, PadNull, PadZero, Payload,
-        Row, RowMajor, Same, ScatterBounds, ScatterPolicy, Schedule, Shape, Skip, Stride, Table, TableMut, Tile,
+        Pipe, Row, RowMajor, Same, ScatterBounds, ScatterPolicy, Schedule, Shape, Skip, Stride, Table, TableMut, Tile,
         TileIndex, TileLayout, TileOperand, TilePayload, Undefined, Unnamed, VectorCore, Wrap, Zero, bf16, f16,
     };
 }

@@ -30,6 +30,7 @@ use crate::shape::{Packed, TensorShape, TensorStride, extents, packed};
 pub struct GlobalTensor<'a, T: Element, S: TensorShape, St: TensorStride = Packed, L: GlobalLayout = Nd> {
     data: &'a mut [T],
     tensor: Tensor,
+    name: Option<&'static str>,
     of: PhantomData<(S, St, L)>,
 }
 
@@ -43,6 +44,7 @@ pub struct GlobalTensor<'a, T: Element, S: TensorShape, St: TensorStride = Packe
 pub struct GlobalRef<'a, T: Element, S: TensorShape, St: TensorStride = Packed, L: GlobalLayout = Nd> {
     data: &'a [T],
     tensor: Tensor,
+    name: Option<&'static str>,
     of: PhantomData<(S, St, L)>,
 }
 
@@ -125,7 +127,7 @@ macro_rules! tensors {
                 place: &'static Location<'static>,
             ) -> Result<Self, Error> {
                 let tensor = measured::<T, S, St, L>(shape, stride, data.len()).map_err(|cause| cause.at(place))?;
-                Ok(Self { data, tensor, of: PhantomData })
+                Ok(Self { data, tensor, name: None, of: PhantomData })
             }
 
             /// The tensor as the rules and executors see it.
@@ -139,6 +141,21 @@ macro_rules! tensors {
             /// ```
             pub fn describe(&self) -> Tensor {
                 self.tensor
+            }
+
+            /// The same tensor with a name: that of its parameter in a [recorded](crate::record) kernel.
+            ///
+            /// ```
+            /// use pto::prelude::*;
+            #[doc = concat!("let ", $mutability, " memory = [0u8; 64];")]
+            #[doc = concat!("let tensor = ", stringify!($name), "::<u8, Shape<1, 1, 1, 2, 32>>::new(&", $mutability, " memory)?.named(\"table\");")]
+            /// assert_eq!(tensor.name(), Some("table"));
+            /// # Ok::<(), pto::Error>(())
+            /// ```
+            #[must_use]
+            pub fn named(mut self, name: &'static str) -> Self {
+                self.name = Some(name);
+                self
             }
 
             /// The elements behind the tensor.
@@ -163,6 +180,10 @@ macro_rules! tensors {
 
             fn operand(&self) -> Tensor {
                 self.tensor
+            }
+
+            fn name(&self) -> Option<&'static str> {
+                self.name
             }
 
             fn bytes(&self) -> &[u8] {
@@ -209,6 +230,8 @@ pub trait Table: Sealed {
     const STATIC: Tensor;
     /// The tensor as the rules and executors see it now.
     fn operand(&self) -> Tensor;
+    /// Its name, if it was given one.
+    fn name(&self) -> Option<&'static str>;
     /// The bytes behind it, from element 0.
     fn bytes(&self) -> &[u8];
 }

@@ -143,7 +143,7 @@ impl<T: Element, const R: usize, const C: usize, L: TileLayout, const VR: usize,
     /// # Ok::<(), pto::Error>(())
     /// ```
     pub fn address(&self) -> Option<u64> {
-        self.slot.borrow().as_ref().map(Slot::address)
+        self.slot.borrow().as_ref().and_then(Slot::address)
     }
 
     /// The tile as the rules and executors see it.

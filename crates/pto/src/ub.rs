@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use pto_isa::tile::BLOCK_BYTES;
-use pto_isa::{Finding, Instruction, MaskPattern, Role, Severity, Tile, check, rules};
+use pto_isa::{Finding, Instruction, Launch, MaskPattern, Role, Severity, Target, Tile, check, rules};
 
 use crate::arch::Arch;
 use crate::error::Cause;
@@ -19,17 +19,28 @@ use crate::tile::TileOperand;
 #[repr(C, align(32))]
 struct Block([u8; BLOCK_BYTES as usize]);
 
-/// Where a tile lives; the core forgets the place when the last tile there is gone.
+/// Where a tile lives, and with which core.
 #[derive(Debug)]
 pub struct Slot {
-    core: u64,
-    address: u64,
-    _alive: Arc<()>,
+    pub(crate) core: u64,
+    pub(crate) home: Home,
+}
+
+/// Where a tile lives.
+#[derive(Debug)]
+pub(crate) enum Home {
+    /// At an address; the core forgets the place when the last tile there is gone.
+    Bytes { address: u64, _alive: Arc<()> },
+    /// In a recording, by its number there; at an address if it was assigned one.
+    Recorded { tile: u32, address: Option<u64> },
 }
 
 impl Slot {
-    pub(crate) fn address(&self) -> u64 {
-        self.address
+    pub(crate) fn address(&self) -> Option<u64> {
+        match self.home {
+            Home::Bytes { address, .. } => Some(address),
+            Home::Recorded { address, .. } => address,
+        }
     }
 }
 
@@ -79,13 +90,13 @@ impl UnifiedBuffer {
     /// Places a tile at an address, wherever it was before.
     pub(crate) fn assign<A: Arch>(&mut self, tile: &impl TileOperand, address: u64) -> Result<(), Cause> {
         let placed = Tile { address: Some(address), ..tile.operand() };
-        judge_place::<A>(placed)?;
+        judge_place(placed, A::TARGET, A::LAUNCH)?;
         let (start, end) = placed.range().ok_or(Cause::OutOfMemory { bytes: u64::MAX })?;
         self.reserve(end)?;
         let alive = Arc::new(());
         self.tenants.retain(|tenant| tenant.alive.strong_count() > 0);
         self.tenants.push(Tenant { start, end, alive: Arc::downgrade(&alive) });
-        *tile.slot().borrow_mut() = Some(Slot { core: self.core, address, _alive: alive });
+        *tile.slot().borrow_mut() = Some(Slot { core: self.core, home: Home::Bytes { address, _alive: alive } });
         Ok(())
     }
 
@@ -123,13 +134,13 @@ impl UnifiedBuffer {
 ///
 /// The rules speak of instructions; a move of the tile onto itself is one that has nothing else to it, and only what
 /// concerns the place of a tile is listened to.
-fn judge_place<A: Arch>(tile: Tile) -> Result<(), Cause> {
+pub(crate) fn judge_place(tile: Tile, target: Target, launch: Launch) -> Result<(), Cause> {
     let on_placement =
         [rules::ALIGN_ADDRESS, rules::BOUNDS_UB_ADDRESS, rules::BUDGET_UB, rules::BUDGET_DYN_UB, rules::SHAPE_OVERFLOW];
     let concerns =
         |f: &Finding| f.rule.severity == Severity::Error && f.role != Role::Dst && on_placement.contains(&f.rule);
     let itself = Instruction::TScatterMask { dst: tile, src: tile, pattern: MaskPattern::P1111 };
-    let findings: Vec<Finding> = check(&itself, A::TARGET, A::LAUNCH).into_iter().filter(concerns).collect();
+    let findings: Vec<Finding> = check(&itself, target, launch).into_iter().filter(concerns).collect();
     if findings.is_empty() { Ok(()) } else { Err(Cause::Placement(findings)) }
 }
 

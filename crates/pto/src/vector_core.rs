@@ -11,6 +11,7 @@ use crate::arch::Arch;
 use crate::error::{Cause, Error};
 use crate::event::Event;
 use crate::plans::Plans;
+use crate::record::Recorder;
 use crate::tile::TileOperand;
 use crate::transfer;
 use crate::ub::UnifiedBuffer;
@@ -23,8 +24,8 @@ static CORES: AtomicU64 = AtomicU64::new(0);
 /// needed. Instructions are methods: what is written comes first, as in the C++ intrinsics, and the policies before
 /// everything. Each returns an [`Event`], or an [`Error`] with no byte of any memory changed.
 ///
-/// Every call passes its place in the source and its operands through one point, so that a kernel written against
-/// this type can be recorded as a program instead of run.
+/// A kernel written against this type can also be [recorded](crate::record) as a program instead of run: checked, and
+/// simulated on a device's pipes.
 ///
 /// ```
 /// use pto::prelude::*;
@@ -51,6 +52,8 @@ pub struct VectorCore<A: Arch> {
     lanes: Lanes,
     issued: u64,
     waits_for_stranger: bool,
+    /// Takes what is issued, if the kernel is recorded and not run.
+    pub(crate) recorder: Option<Box<Recorder>>,
     of: PhantomData<fn() -> A>,
 }
 
@@ -83,8 +86,16 @@ impl<A: Arch> VectorCore<A> {
             lanes: Lanes::default(),
             issued: 0,
             waits_for_stranger: false,
+            recorder: None,
             of: PhantomData,
         }
+    }
+
+    /// A core that records what it is given.
+    pub(crate) fn recording(place: &'static Location<'static>) -> Self {
+        let mut core = Self::new();
+        core.recorder = Some(Box::new(Recorder::new(core.id, A::TARGET, A::LAUNCH, place)));
+        core
     }
 
     /// The same core with another warp schedule, which decides collisions under
@@ -151,7 +162,12 @@ impl<A: Arch> VectorCore<A> {
     /// # Ok::<(), pto::Error>(())
     /// ```
     pub fn after<'e>(&mut self, events: impl IntoIterator<Item = &'e Event>) -> &mut Self {
-        self.waits_for_stranger |= events.into_iter().any(|event| event.core != self.id);
+        for event in events {
+            match &mut self.recorder {
+                Some(recorder) => recorder.wait_for(event),
+                None => self.waits_for_stranger |= event.core != self.id,
+            }
+        }
         self
     }
 
@@ -176,10 +192,15 @@ impl<A: Arch> VectorCore<A> {
     #[track_caller]
     pub fn tassign(&mut self, tile: &mut impl TileOperand, address: u64) -> Result<(), Error> {
         let place = Location::caller();
-        self.ub.assign::<A>(tile, address).map_err(|cause| cause.at(place))
+        let assigned = match &mut self.recorder {
+            Some(recorder) => recorder.tassign(place, tile, address),
+            None => self.ub.assign::<A>(tile, address),
+        };
+        assigned.map_err(|cause| cause.at(place))
     }
 
-    /// Sets the valid elements of a tile, row by row, from the host.
+    /// Sets the valid elements of a tile, row by row, from the host. A recorded kernel loads them from a parameter of
+    /// its own.
     ///
     /// # Errors
     /// If there is not one value for each valid element.
@@ -195,6 +216,9 @@ impl<A: Arch> VectorCore<A> {
     #[track_caller]
     pub fn write<T: TileOperand>(&mut self, tile: &T, values: &[T::Element]) -> Result<Event, Error> {
         let place = Location::caller();
+        if let Some(recorder) = self.recorder.as_deref_mut() {
+            return recorder.write(place, tile, bytemuck::cast_slice(values));
+        }
         self.issue(place, |core| {
             let at = core.ub.resolve::<A>(tile)?;
             let (rows, cols) = transfer::valid(&at)?;
@@ -213,7 +237,7 @@ impl<A: Arch> VectorCore<A> {
     /// The valid elements of a tile, row by row, for the host.
     ///
     /// # Errors
-    /// If the tile has no place, or the valid extents exceed the padded ones.
+    /// If the tile has no place, or the valid extents exceed the padded ones, or the kernel is recorded and not run.
     ///
     /// ```
     /// use pto::prelude::*;
@@ -226,6 +250,9 @@ impl<A: Arch> VectorCore<A> {
     pub fn read<T: TileOperand>(&mut self, tile: &T) -> Result<Vec<T::Element>, Error> {
         let place = Location::caller();
         let read = |core: &mut Self| {
+            if core.recorder.is_some() {
+                return Err(Cause::NotRun);
+            }
             let at = core.ub.resolve::<A>(tile)?;
             let (rows, cols) = transfer::valid(&at)?;
             let bytes = &core.ub.bytes()[range(&at)];

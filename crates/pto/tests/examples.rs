@@ -36,6 +36,8 @@ examples! {
     mscatter_scalar = "../../../examples/rust/mscatter_scalar.rs",
     mscatter_sparse_update = "../../../examples/rust/mscatter_sparse_update.rs",
     mscatter_weight_update = "../../../examples/rust/mscatter_weight_update.rs",
+    record_embedding = "../../../examples/rust/record_embedding.rs",
+    record_race = "../../../examples/rust/record_race.rs",
     tscatter_auto = "../../../examples/rust/tscatter_auto.rs",
     tscatter_manual = "../../../examples/rust/tscatter_manual.rs",
     tscatter_mask = "../../../examples/rust/tscatter_mask.rs",

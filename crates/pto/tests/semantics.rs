@@ -214,7 +214,7 @@ fn a_kernel_can_move_to_another_thread() {
 fn nothing_is_a_legal_amount_on_the_host() {
     let mut core = VectorCore::<Host>::new();
     let (src, idx) = (Tile::<f32, 0, 8>::new(), Tile::<i32, 0, 8>::new());
-    assert_eq!(core.read(&src).unwrap(), []);
+    assert!(core.read(&src).unwrap().is_empty());
     core.write(&src, &[]).unwrap();
     let mut table = GlobalTensor::<f32, Shape<1, 1, 1, 0, 8>>::new(&mut []).unwrap();
     let event = core.mscatter(Elem, &mut table, &src, &idx).unwrap();
