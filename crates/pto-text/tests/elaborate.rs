@@ -17,3 +17,12 @@ fn programs_are_read_in_every_spelling() {
         });
     }
 }
+
+#[test]
+fn a_view_with_an_offset_is_refused_and_one_without_is_not() {
+    let of = |offset: &str| {
+        let text = format!(".arg %v : !pto.memref<8x32xf32, strided<[32, 1], offset: {offset}>, gm>");
+        elaborate(&parse(&Source::new("t", text))).is_clean()
+    };
+    assert!(of("0") && of("?") && !of("64"));
+}

@@ -173,7 +173,17 @@ impl<'t> TypeReader<'t> {
                     ty = Some(ViewType { kind, element, shape, strides: None, layout: None });
                 }
                 (None, Kind::Generic) if TypeView::cast(term).is_some_and(|inner| inner.name() == "strided") => {
-                    strides = term.child(1).and_then(|inner| inner.child(0)).map(list_of_strides).transpose()?;
+                    let list = term.child(1);
+                    strides = list.and_then(|inner| inner.child(0)).map(list_of_strides).transpose()?;
+                    // A view begins where its pointer leads; an offset has no place in the representation.
+                    let offset =
+                        list.into_iter().flat_map(Node::children).find(|part| integer(*part).is_some_and(|at| at != 0));
+                    if let Some(offset) = offset {
+                        return refuse(
+                            offset,
+                            format!("expected a view that begins at its pointer, found offset {}", offset.text()),
+                        );
+                    }
                 }
                 (Some("strides"), _) => strides = Some(list_of_strides(term)?),
                 (Some("layout"), _) => layout = Some(TensorLayout::read(term)?),
