@@ -1,12 +1,12 @@
 //! Instructions on their pipes: issue, phases, clocks and time.
 
+use pto_ir::check::rules as ir;
 use pto_ir::{Dispatch, Executed, Pipe, ValueId, footprint};
 use pto_isa::{Coalesce, Target};
 
 use crate::device::Span;
 use crate::machine::Machine;
 use crate::report::Residence;
-use crate::rules;
 use crate::slots::Slots;
 use crate::timing::Cost;
 use crate::work::{Issued, Work};
@@ -28,7 +28,7 @@ impl Machine<'_> {
         };
         if self.hangs(&issued.work) {
             let message = "this instruction launches SIMT, and pto.dispatch = \"direct\" gives it no warp scheduler";
-            return self.trap(rules::LAUNCH_HANG, step, message);
+            return self.trap(&ir::DIRECT, step, message);
         }
         self.device.spend(timing.issue);
         let pipe = footprint.phases.first().map_or(Pipe::S, |phase| phase.pipe);

@@ -208,7 +208,7 @@ fn a_flag_set_twice_is_found() {
 #[test]
 fn a_direct_dispatch_hangs_on_a5() {
     let plan = Plan { direct: true, ..Plan::default() };
-    assert_eq!(rules(&scatter(Target::A5, plan, UNIQUE)), ["launch.hang"]);
+    assert_eq!(rules(&scatter(Target::A5, plan, UNIQUE)), ["launch.direct-dispatch"]);
     assert_eq!(rules(&scatter(Target::A2A3, plan, UNIQUE)), [""; 0]);
 }
 

@@ -2,8 +2,8 @@
 //!
 //! [`lower()`] runs the steps in order: staging tiles for collectives that name none ([`stage`]), addresses for tiles
 //! that have none ([`place()`]), the flush that lets the host read what was scattered ([`flush`]), flags between pipes
-//! ([`synchronise()`]). A function with flags of its own is in manual mode: nobody adds to what its author wrote, except
-//! staging tiles and addresses that are missing.
+//! ([`synchronise()`]). A function in manual mode ([`is_manual`]) is its author's: nobody adds flags or a flush to what
+//! was written, only staging tiles and addresses that are missing.
 
 mod place;
 mod stage;
@@ -15,7 +15,7 @@ pub use sync::synchronise;
 
 use pto_isa::{Severity, Target};
 
-use crate::{Diagnostic, Function, Module, NESTING, Op, OpKind, Region, check};
+use crate::{Diagnostic, Function, Module, NESTING, Op, OpKind, Region, ValueId, check};
 
 /// Lowers every function of a checked program for a target.
 ///
@@ -43,8 +43,11 @@ pub fn lower(module: &Module, target: Target) -> Result<Module, Vec<Diagnostic>>
     let mut lowered = module.clone();
     let mut errors = Vec::new();
     for function in &mut lowered.functions {
+        // Asked of what the author wrote: afterwards every tile has an address.
+        let manual = is_manual(function);
         let staged = stage(function, &mut lowered.types);
         match place(&staged, &lowered.types, target) {
+            Ok(placed) if manual => *function = placed,
             Ok(placed) => *function = synchronise(&flush(&placed, target), &lowered.types, target),
             Err(mut found) => errors.append(&mut found),
         }
@@ -52,9 +55,28 @@ pub fn lower(module: &Module, target: Target) -> Result<Module, Vec<Diagnostic>>
     if errors.is_empty() { Ok(lowered) } else { Err(errors) }
 }
 
-/// True if the function has flags of its own.
+/// True if the author orders the pipes: there are flags or barriers, or every tile has been given its address.
+///
+/// The latter is level 3 with all of its flags forgotten. To insert them would be to hide the bug that the device
+/// will show.
 pub fn is_manual(function: &Function) -> bool {
-    contains(&function.body, 0, &|op| matches!(op, OpKind::SetFlag(_) | OpKind::WaitFlag(_)))
+    orders_pipes(function) || places_all(function)
+}
+
+fn orders_pipes(function: &Function) -> bool {
+    contains(&function.body, 0, &|op| matches!(op, OpKind::SetFlag(_) | OpKind::WaitFlag(_) | OpKind::Barrier(_)))
+}
+
+fn places_all(function: &Function) -> bool {
+    let assigned = |tile: ValueId| {
+        contains(&function.body, 0, &|op| matches!(op, OpKind::Assign { tile: assigned, .. } if *assigned == tile))
+    };
+    let allocates = contains(&function.body, 0, &|op| matches!(op, OpKind::AllocTile { .. }));
+    let unplaced = |op: &OpKind| match op {
+        OpKind::AllocTile { result, address: None, .. } => !assigned(*result),
+        _ => false,
+    };
+    allocates && !contains(&function.body, 0, &unplaced)
 }
 
 fn contains(region: &Region, depth: usize, wanted: &dyn Fn(&OpKind) -> bool) -> bool {
@@ -73,7 +95,7 @@ pub fn flush(function: &Function, target: Target) -> Function {
     let mut function = function.clone();
     let scatters = contains(&function.body, 0, &|op| matches!(op, OpKind::MScatter { .. }));
     let flushes = contains(&function.body, 0, &|op| matches!(op, OpKind::FlushCache));
-    if target == Target::A5 && scatters && !flushes && !is_manual(&function) {
+    if target == Target::A5 && scatters && !flushes {
         let ops = &mut function.body.ops;
         let returns = ops.iter().position(|op| matches!(op.kind, OpKind::Return(_))).unwrap_or(ops.len());
         let place = ops.get(returns).map_or(function.place, |op| op.place);
