@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pto_ir::{FunctionBuilder, LaunchAttributes, Module, OpKind, Operand, Pipe, Type, ValueId, ViewKind, ViewType, lower};
+use pto_ir::{
+    FunctionBuilder, LaunchAttributes, Module, OpKind, Operand, Pipe, Type, ValueId, ViewKind, ViewType, lower,
+};
 use pto_isa::{Extent, Instruction, Launch, Role, Severity, Target, Tensor, Tile};
 use pto_sim::{Argument, Options, Status, simulate};
 

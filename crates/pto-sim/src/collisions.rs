@@ -17,6 +17,17 @@ pub(crate) struct Met {
     pub(crate) multiplicity: u64,
 }
 
+impl Met {
+    /// From the runs that met a slot hit before, in order; a lane may have several runs.
+    pub(crate) fn of(mut meeting: Vec<u64>, runs_per_lane: usize) -> Self {
+        let collisions = (meeting.len() / runs_per_lane.max(1)) as u64;
+        let first = meeting.first().copied();
+        meeting.sort_unstable();
+        let longest = meeting.chunk_by(|a, b| a == b).map(|group| group.len() as u64).max().unwrap_or(0);
+        Self { collisions, first, multiplicity: longest + 1 }
+    }
+}
+
 impl Collisions {
     fn reserve(&mut self, slots: u64) {
         let words = slots.div_ceil(64) as usize;
@@ -41,22 +52,20 @@ impl Collisions {
     pub(crate) fn count(&mut self, slots: impl Iterator<Item = u64> + Clone, capacity: u64) -> Met {
         self.reserve(capacity);
         // Only lanes that met someone are counted further: usually a few.
-        let mut meeting: Vec<u64> = slots.clone().filter(|slot| self.hit(*slot)).collect();
+        let meeting: Vec<u64> = slots.clone().filter(|slot| self.hit(*slot)).collect();
         self.clean(slots);
-        let (collisions, first) = (meeting.len() as u64, meeting.first().copied());
-        meeting.sort_unstable();
-        let longest = meeting.chunk_by(|a, b| a == b).map(|group| group.len() as u64).max().unwrap_or(0);
-        Met { collisions, first, multiplicity: longest + 1 }
+        Met::of(meeting, 1)
     }
 
     /// Bursts that warps of 32 lanes need when neighbours in one block of `block` bytes are joined.
     pub(crate) fn bursts(&mut self, slots: &[u64], size: u64, block: u64, capacity: u64) -> u64 {
-        let per_block = (block / size.max(1)).max(1);
-        self.reserve(capacity / per_block + 1);
+        // Blocks and elements are powers of two, so the block of a slot is a shift away.
+        let shift = (block / size.max(1)).max(1).ilog2();
+        self.reserve((capacity >> shift) + 1);
         let mut bursts = 0;
         for warp in slots.chunks(32) {
-            bursts += warp.iter().filter(|slot| !self.hit(**slot / per_block)).count();
-            self.clean(warp.iter().map(|slot| slot / per_block));
+            bursts += warp.iter().filter(|slot| !self.hit(**slot >> shift)).count();
+            self.clean(warp.iter().map(|slot| slot >> shift));
         }
         bursts as u64
     }

@@ -1,7 +1,8 @@
 //! What instructions do to memory.
 
 use pto_exec::{Fault, Memory, Plan};
-use pto_ir::{Diagnostic, ValueId};
+use pto_ir::check::rules::TRANSFER_SHAPE;
+use pto_ir::{Diagnostic, Pipe, ValueId};
 use pto_isa::{Instruction, Severity, TensorLayout, rules as isa};
 
 use crate::collisions::Met;
@@ -18,7 +19,7 @@ use crate::work::{Refusal, Work};
 
 impl Machine<'_> {
     /// What an instruction does to memory.
-    pub(crate) fn effect(&mut self, work: &Work, step: u32) -> Result<Outcome, Refusal> {
+    pub(crate) fn effect(&mut self, work: &Work, writer: Option<Pipe>, step: u32) -> Result<Outcome, Refusal> {
         match work {
             Work::Load { view, tile } => {
                 self.same_extents(view, tile)?;
@@ -44,7 +45,7 @@ impl Machine<'_> {
                 if extents(src) != extents(dst) {
                     let message =
                         format!("expected equal valid extents, found {:?} and {:?}", extents(src), extents(dst));
-                    return Err((rules::SHAPE_TRANSFER, message));
+                    return Err((&TRANSFER_SHAPE, message));
                 }
                 let copy = self.tile_slice(src).to_vec();
                 let at = dst.tile.address.unwrap_or(0) as usize;
@@ -52,12 +53,14 @@ impl Machine<'_> {
                 let (rows, cols) = extents(src);
                 let bytes = rows * cols * src.tile.element.size();
                 let cost = self.timing.map_or(0, |timing| timing.vector(bytes));
-                Ok(Outcome { slots: Slots::default(), cost: Cost { scalar: 0, mover: cost } })
+                Ok(Outcome { slots: Slots::default(), marked: None, cost: Cost { scalar: 0, mover: cost } })
             }
             Work::Collective(_) => Err((isa::POLICY_NAME, "a collective has no single effect".into())),
             Work::Tile { instruction, dst, src, idx } => self.tile_scatter(instruction, dst, src, idx.as_ref(), step),
-            Work::Gather { instruction, dst, idx, view } => self.memory(instruction, dst, idx, view, step, true),
-            Work::Scatter { instruction, src, idx, view } => self.memory(instruction, src, idx, view, step, false),
+            Work::Gather { instruction, dst, idx, view } => self.memory(instruction, dst, idx, view, step, None),
+            Work::Scatter { instruction, src, idx, view } => {
+                self.memory(instruction, src, idx, view, step, Some(writer))
+            }
         }
     }
 
@@ -73,11 +76,15 @@ impl Machine<'_> {
             return Err((isa::TYPE_TABLE, message));
         }
         let valid = (known(tile.tile.valid_rows), known(tile.tile.valid_cols));
-        if view.matrix() == valid {
+        let (rows, cols) = view.matrix();
+        if valid.0 <= rows && valid.1 <= cols {
             return Ok(());
         }
-        let (rows, cols) = view.matrix();
-        Err((rules::SHAPE_TRANSFER, format!("expected a view of {}x{}, found {rows}x{cols}", valid.0, valid.1)))
+        let message = format!(
+            "expected a view of at least {}x{}, the tile's valid region, found {rows}x{cols}",
+            valid.0, valid.1
+        );
+        Err((&TRANSFER_SHAPE, message))
     }
 
     pub(crate) fn moved(&self, tile: &TileState, view: &View) -> Outcome {
@@ -88,7 +95,7 @@ impl Machine<'_> {
             _ => rows,
         };
         let mover = self.timing.map_or(0, |timing| timing.dma(bursts, rows * cols * size));
-        Outcome { slots: Slots::default(), cost: Cost { scalar: 0, mover } }
+        Outcome { slots: Slots::default(), marked: None, cost: Cost { scalar: 0, mover } }
     }
 
     /// The plan of a step, made anew only when its operands changed shape.
@@ -153,7 +160,7 @@ impl Machine<'_> {
             }
         }
         let mover = self.timing.map_or(0, |timing| timing.vector_scatter(done.written, cleared));
-        Ok(Outcome { slots: Slots::default(), cost: Cost { scalar: 0, mover } })
+        Ok(Outcome { slots: Slots::default(), marked: None, cost: Cost { scalar: 0, mover } })
     }
 
     pub(crate) fn count(&mut self, done: pto_exec::Lanes) {
@@ -164,7 +171,7 @@ impl Machine<'_> {
         self.lanes.zeroed += done.zeroed;
     }
 
-    /// MGATHER and MSCATTER.
+    /// MGATHER and MSCATTER; for a scatter, with the pipe that writes the table where there are pipes.
     pub(crate) fn memory(
         &mut self,
         instruction: &Instruction,
@@ -172,8 +179,9 @@ impl Machine<'_> {
         idx: &TileState,
         view: &View,
         step: u32,
-        gather: bool,
+        scatter: Option<Option<Pipe>>,
     ) -> Result<Outcome, Refusal> {
+        let gather = scatter.is_none();
         let plan = self.plan(instruction, step)?;
         let lanes = self.tile_slice(idx).to_vec();
         // Before it runs: an instruction that faults is the one that people want to see.
@@ -205,11 +213,9 @@ impl Machine<'_> {
         } else {
             Slots::default()
         };
-        let elements = self.buffers[view.buffer].bytes.len() as u64 / size;
-        let met = if self.options.sanitize && !gather {
-            self.collisions.count(slots.lanes(), elements)
-        } else {
-            Met::default()
+        let (met, marked) = match scatter {
+            Some(writer) if self.options.sanitize => self.meet(view, &slots, writer),
+            _ => (Met::default(), None),
         };
         if self.options.sanitize {
             self.negative_lanes(idx, &lanes, step);
@@ -223,7 +229,7 @@ impl Machine<'_> {
             self.explore(instruction, payload, view, &lanes, &before)?;
         }
         let cost = self.cost(instruction, payload, view, &slots, (done, met), gather);
-        Ok(Outcome { slots, cost })
+        Ok(Outcome { slots, marked, cost })
     }
 }
 

@@ -1,17 +1,33 @@
 //! What the lanes of gathers and scatters show: negative ones, collisions, results that depend on the schedule.
 
 use pto_exec::reference;
-use pto_ir::Diagnostic;
+use pto_ir::{Diagnostic, Pipe};
 use pto_isa::{Atomic, Coalesce, Conflict, ElementClass, ElementType, Instruction, OutOfBounds, Target, rules as isa};
 
 use crate::collisions::Met;
 use crate::effects::refusal;
+use crate::hazard::Kind;
 use crate::machine::{Machine, decode};
 use crate::report::{Nondeterministic, Operation};
+use crate::slots::Slots;
 use crate::state::{TileState, Value, View, known};
 use crate::work::Refusal;
 
 impl Machine<'_> {
+    /// Where lanes of a scatter meet; on a device this marks the slots for the race detector as well.
+    pub(crate) fn meet(&mut self, view: &View, slots: &Slots, writer: Option<Pipe>) -> (Met, Option<u32>) {
+        let size = view.tensor.element.size();
+        let length = self.buffers[view.buffer].bytes.len() as u64;
+        match writer {
+            Some(pipe) if self.is_device() => {
+                let shadow = &mut self.buffers[view.buffer].shadow;
+                let (number, meeting) = shadow.mark(Kind::Write, pipe, length, size, slots);
+                (Met::of(meeting, slots.runs_per_lane), Some(number))
+            }
+            _ => (self.collisions.count(slots.lanes(), length / size), None),
+        }
+    }
+
     /// Keeps what a picture of the instruction needs.
     pub(crate) fn picture(&mut self, instruction: &Instruction, view: &View, idx: &TileState, lanes: &[u8], step: u32) {
         if self.operations.len() >= self.options.max_operations {

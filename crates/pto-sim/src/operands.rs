@@ -6,8 +6,8 @@ use pto_isa::{Rule, TensorLayout};
 
 use crate::machine::{Machine, five_dimensions, packed_view, with_known_valid};
 use crate::rules;
-use crate::work::Refusal;
 use crate::state::{TileState, Value, View, known};
+use crate::work::Refusal;
 
 impl Machine<'_> {
     pub(crate) fn view(&mut self, op: &OpKind, step: u32) {

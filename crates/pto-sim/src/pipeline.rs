@@ -1,7 +1,7 @@
 //! Instructions on their pipes: issue, phases, clocks and time.
 
 use pto_ir::check::rules as ir;
-use pto_ir::{Dispatch, Executed, Pipe, ValueId, footprint};
+use pto_ir::{Dispatch, Executed, Footprint, Pipe, Touch, ValueId, footprint};
 use pto_isa::{Coalesce, Target};
 
 use crate::device::Span;
@@ -15,6 +15,8 @@ use crate::work::{Issued, Work};
 pub(crate) struct Outcome {
     /// Elements of the table's buffer that were touched.
     pub(crate) slots: Slots,
+    /// The number under which the slots that are written were marked.
+    pub(crate) marked: Option<u32>,
     pub(crate) cost: Cost,
 }
 
@@ -65,7 +67,7 @@ impl Machine<'_> {
         if self.options.sanitize {
             self.check_reads(&issued.work, step);
         }
-        let outcome = match self.effect(&issued.work, step) {
+        let outcome = match self.effect(&issued.work, writer(&issued.footprint), step) {
             Ok(outcome) => outcome,
             Err((rule, message)) => return self.trap(rule, step, message),
         };
@@ -96,7 +98,9 @@ impl Machine<'_> {
                 self.device.clocks.order(footprint.phases[i - 1].pipe, phase.pipe);
             }
             if self.options.sanitize {
-                for touch in phase.touches {
+                // What is read and written in one phase conflicts as a write does.
+                let writes = phase.touches.contains(&Touch::WriteTable);
+                for touch in phase.touches.iter().filter(|touch| !(writes && **touch == Touch::ReadTable)) {
                     self.touch(&issued.work, *touch, phase.pipe, outcome, step);
                 }
             }
@@ -131,4 +135,9 @@ impl Machine<'_> {
             stay.to = stay.to.max(to);
         }
     }
+}
+
+/// The pipe that writes the table.
+fn writer(footprint: &Footprint) -> Option<Pipe> {
+    footprint.phases.iter().find(|phase| phase.touches.contains(&Touch::WriteTable)).map(|phase| phase.pipe)
 }

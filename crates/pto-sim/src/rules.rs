@@ -64,11 +64,6 @@ rules! {
         help "pass a larger array, or correct shape, strides or offsets of the view"
         spec "CLI: A buffer smaller than what a view addresses is an error before anything runs."
     }
-    SHAPE_TRANSFER = "shape.transfer-extent" Error {
-        "the view of a load or store has the tile's valid extents"
-        help "make the partition's sizes and the tile's valid extents agree"
-        spec "004 and 001 speak of the valid region as the transfer shape; decided here for TLOAD and TSTORE: rows and columns must agree."
-    }
     FLUSH_MISSING = "flush.missing" Warning {
         "scattered data may still sit in the data cache when the host reads it"
         help "end the kernel with pto.dcci and pto.dsb"

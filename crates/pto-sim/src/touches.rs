@@ -20,11 +20,8 @@ impl Machine<'_> {
                 self.touch_buffer(view.buffer, &ranges, Kind::Read, pipe, step);
             }
             (Touch::WriteDst, Work::Load { tile, .. }) => {
-                let ranges = if tile.tile.pad == PadValue::Null {
-                    tile.valid_ranges()
-                } else {
-                    vec![tile.allocation()]
-                };
+                let ranges =
+                    if tile.tile.pad == PadValue::Null { tile.valid_ranges() } else { vec![tile.allocation()] };
                 self.touch_ub(tile.owner, &ranges, Kind::Write, pipe, step);
             }
             (Touch::ReadSrc, Work::Store { tile, .. }) => {
@@ -103,7 +100,12 @@ impl Machine<'_> {
         let size = view.tensor.element.size();
         let buffer = &mut self.buffers[view.buffer];
         let length = buffer.bytes.len() as u64;
-        if let Some(race) = buffer.shadow.access_scattered(kind, access, &clock, (length, size), &outcome.slots) {
+        // What a scatter writes was marked when its lanes were looked at for collisions.
+        let number = match (kind, outcome.marked) {
+            (Kind::Write, Some(number)) => number,
+            _ => buffer.shadow.mark(kind, pipe, length, size, &outcome.slots).0,
+        };
+        if let Some(race) = buffer.shadow.settle(number, kind, access, &clock, (length, size), &outcome.slots) {
             let name = format!("`{}`", buffer.name);
             self.race(rules::RACE_GM, &name, &race, kind, pipe, step);
         }

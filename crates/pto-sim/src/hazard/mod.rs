@@ -70,9 +70,15 @@ impl Shadow {
         race.or_else(|| self.scattered.find(kind, access, clock, start, end))
     }
 
-    /// An access to elements of `size` bytes of a buffer of `length` bytes.
-    pub(crate) fn access_scattered(
+    /// Marks the elements that lanes touch; returns the number of the access and the starts that met.
+    pub(crate) fn mark(&mut self, kind: Kind, pipe: Pipe, length: u64, size: u64, elements: &Slots) -> (u32, Vec<u64>) {
+        self.scattered.mark(kind, pipe, length, size, elements)
+    }
+
+    /// Says when marked elements were accessed, in a buffer of `length` bytes, and reports the first race.
+    pub(crate) fn settle(
         &mut self,
+        number: u32,
         kind: Kind,
         access: Access,
         clock: &Clock,
@@ -91,7 +97,7 @@ impl Shadow {
                 break;
             }
         }
-        let scattered = self.scattered.access(kind, access, clock, (length, size), elements);
+        let scattered = self.scattered.settle(number, kind, access, clock, size, elements);
         race.or(scattered)
     }
 }
