@@ -58,7 +58,7 @@ impl Kernel {
             return vec![format!("no report: {}", String::from_utf8_lossy(&output.stderr))];
         };
         let found = report["diagnostics"].as_array().cloned().unwrap_or_default();
-        let words = |key: &str| found.iter().filter_map(|one| one[key].as_str()).map(str::to_string);
+        let words = |key: &'static str| found.iter().filter_map(move |one| one[key].as_str()).map(str::to_string);
         let mut problems = Vec::new();
         let mut expect = |what: &str, expected: String, found: String| {
             if expected != found {

@@ -152,7 +152,7 @@ fn manual_mode_is_left_alone() {
 /// A kernel with every address and no flag is one whose flags were forgotten.
 #[test]
 fn a_function_that_gives_every_address_is_manual() {
-    let lowered = |addressed: usize, barrier: bool| {
+    let lowered = |addressed: usize| {
         let mut b = FunctionBuilder::new("k");
         let p = b.pointer("p", F32);
         let view = b.view(p, &[8, 32]);
@@ -161,15 +161,12 @@ fn a_function_that_gives_every_address_is_manual() {
             let address = (i < addressed).then_some(Operand::Number(i as i64 * 1024));
             b.push(OpKind::AllocTile { result, address, valid_rows: None, valid_cols: None });
             b.push(OpKind::Load { src: view, dst: result });
-            if barrier {
-                b.push(OpKind::Barrier(Pipe::All));
-            }
             b.push(OpKind::Store { src: result, dst: view });
         }
         flag_ops(&lower::lower(&b.finish(), Target::A5).unwrap())
     };
-    assert!(lowered(0, false) > 0 && lowered(1, false) > 0);
-    assert_eq!((lowered(2, false), lowered(0, true)), (0, 0));
+    assert!(lowered(0) > 0 && lowered(1) > 0);
+    assert_eq!(lowered(2), 0);
 }
 
 #[test]

@@ -55,16 +55,16 @@ pub fn lower(module: &Module, target: Target) -> Result<Module, Vec<Diagnostic>>
     if errors.is_empty() { Ok(lowered) } else { Err(errors) }
 }
 
-/// True if the author orders the pipes: there are flags or barriers, or every tile has been given its address.
+/// True if the author orders the pipes: there are flags, or every tile has been given its address.
 ///
 /// The latter is level 3 with all of its flags forgotten. To insert them would be to hide the bug that the device
 /// will show.
 pub fn is_manual(function: &Function) -> bool {
-    orders_pipes(function) || places_all(function)
+    has_flags(function) || places_all(function)
 }
 
-fn orders_pipes(function: &Function) -> bool {
-    contains(&function.body, 0, &|op| matches!(op, OpKind::SetFlag(_) | OpKind::WaitFlag(_) | OpKind::Barrier(_)))
+fn has_flags(function: &Function) -> bool {
+    contains(&function.body, 0, &|op| matches!(op, OpKind::SetFlag(_) | OpKind::WaitFlag(_)))
 }
 
 fn places_all(function: &Function) -> bool {

@@ -26,9 +26,9 @@ const VISITS: usize = 1 << 20;
 
 /// The function with flags between its pipes, so that no two of its accesses race.
 ///
-/// `cpu` and `host` have no pipes, and a function with flags or barriers of its own is left as it is.
+/// `cpu` and `host` have no pipes, and a function with flags of its own is left as it is.
 pub fn synchronise(function: &Function, types: &Types, target: Target) -> Function {
-    if target.profile().ub.is_none() || super::orders_pipes(function) {
+    if target.profile().ub.is_none() || super::has_flags(function) {
         return function.clone();
     }
     let flow = Flow::new(function, types, target);
