@@ -17,6 +17,7 @@ mod element;
 mod measure;
 pub mod plain;
 mod row;
+mod sim;
 mod tile;
 mod workload;
 
@@ -42,6 +43,9 @@ pub enum Error {
     /// The instruction path refused it.
     #[error(transparent)]
     Exec(#[from] pto_exec::Fault),
+    /// The simulator reported an error.
+    #[error("the simulated kernel has failed")]
+    Simulation,
     /// The engine and the plain loop disagree.
     #[error("{0}: the engine's result differs from the plain loop's")]
     Wrong(&'static str),

@@ -3,7 +3,7 @@
 use pto_isa::{Atomic, MaskPattern};
 
 use crate::measure::Case;
-use crate::{Error, element, row, tile};
+use crate::{Error, element, row, sim, tile};
 
 /// One thing to measure.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,8 @@ enum Kind {
     Mask(MaskPattern),
     TileElements,
     TileRows,
+    SimElements { sanitize: bool },
+    SimRows { sanitize: bool },
 }
 
 impl Workload {
@@ -49,6 +51,8 @@ impl Workload {
             Kind::Mask(pattern) => Box::new(tile::Mask::new(pattern)?),
             Kind::TileElements => Box::new(tile::Elements::new()?),
             Kind::TileRows => Box::new(tile::Rows::new()?),
+            Kind::SimElements { sanitize } => Box::new(sim::Scatter::elements(sanitize)?),
+            Kind::SimRows { sanitize } => Box::new(sim::Scatter::rows(sanitize)?),
         })
     }
 }
@@ -100,6 +104,10 @@ const OTHERS: &[Workload] = &[
     named("mask_p1000", Kind::Mask(MaskPattern::P1000)),
     named("tile_elem_1m", Kind::TileElements),
     named("tile_row_64k", Kind::TileRows),
+    named("sim_elem_1m", Kind::SimElements { sanitize: true }),
+    named("sim_elem_1m_unsanitized", Kind::SimElements { sanitize: false }),
+    named("sim_row_4k", Kind::SimRows { sanitize: true }),
+    named("sim_row_4k_unsanitized", Kind::SimRows { sanitize: false }),
 ];
 
 /// All workloads, in the order in which they are reported.
@@ -119,7 +127,7 @@ mod tests {
     #[test]
     fn names_are_those_of_the_contract() {
         let names: Vec<_> = workloads().map(|w| w.name).collect();
-        assert_eq!(names.len(), 36);
+        assert_eq!(names.len(), 40);
         for family in ["elem_gather", "elem_scatter", "elem_add", "elem_max"] {
             for size in ["2k", "1mb", "4mb", "64mb", "256mb"] {
                 assert!(find(&format!("{family}_{size}")).is_some());

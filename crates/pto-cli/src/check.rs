@@ -1,13 +1,12 @@
 //! `pto check`: parse and verify programs.
 
-use std::collections::{HashMap, HashSet};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 
 use clap::Args;
 use pto_isa::Target;
 use pto_text::diagnostic::{json, sarif, terminal};
-use pto_text::{Diagnostic, Levels, Source, Span, suggest};
+use pto_text::{Diagnostic, Judgement, Levels, Source, fold, suggest};
 
 use crate::input::{self, Text, all_rules};
 use crate::{CallError, Verdict, output};
@@ -78,71 +77,8 @@ impl Judged {
 
 /// Judges a text for one target, or for those that it is meant for.
 pub(crate) fn judge(text: Text, target: Option<Target>, levels: &Levels) -> Judged {
-    let targets: Vec<Target> = match target.or(text.program.module.target) {
-        Some(target) => vec![target],
-        None => Target::ALL.to_vec(),
-    };
-    let common = levels.apply(text.found());
-    let wrong = common.iter().any(Diagnostic::is_error);
-    let each: Vec<Vec<Diagnostic>> =
-        targets.iter().map(|target| levels.apply(text.program.check(&text.source, *target))).collect();
-    let legal = |found: &Vec<Diagnostic>| !wrong && !found.iter().any(Diagnostic::is_error);
-    let verdicts = targets.iter().copied().zip(each.iter().map(legal)).collect();
-    let mut found = common;
-    found.append(&mut merge(each));
-    found.sort_by_key(|one| one.span.map_or(u32::MAX, |span| span.start));
-    Judged { source: text.source, found, targets: verdicts }
-}
-
-/// What every target says is said once, without a target; the rest target by target.
-fn merge(each: Vec<Vec<Diagnostic>>) -> Vec<Diagnostic> {
-    let targets = each.len();
-    let mut found: Vec<Diagnostic> = each.into_iter().flatten().collect();
-    if targets < 2 {
-        return found;
-    }
-    let mut groups: HashMap<(&str, Option<Span>, String), usize> = HashMap::new();
-    for one in &found {
-        *groups.entry(key(one)).or_default() += 1;
-    }
-    let common: HashSet<_> = groups.into_iter().filter(|(_, count)| *count == targets).map(|(key, _)| key).collect();
-    let mut said = HashSet::new();
-    found.retain(|one| !common.contains(&key(one)) || said.insert(key(one)));
-    for one in &mut found {
-        if common.contains(&key(one)) {
-            one.target = None;
-        }
-    }
-    found
-}
-
-/// What a finding says, whichever target it is about.
-fn key(one: &Diagnostic) -> (&'static str, Option<Span>, String) {
-    let message = match one.target {
-        Some(target) => one.message.replace(&format!("on {target}"), "on every target"),
-        None => one.message.clone(),
-    };
-    (one.rule.name, one.span, message)
-}
-
-/// For people, what several targets say is said once: with the others in a note.
-fn fold(found: &[Diagnostic]) -> Vec<Diagnostic> {
-    let mut places: HashMap<_, usize> = HashMap::new();
-    let mut folded: Vec<(Diagnostic, Vec<&'static str>)> = Vec::new();
-    for one in found {
-        match places.get(&key(one)) {
-            Some(at) => folded[*at].1.extend(one.target),
-            None => {
-                places.insert(key(one), folded.len());
-                folded.push((one.clone(), Vec::new()));
-            }
-        }
-    }
-    let noted = |(one, others): (Diagnostic, Vec<&'static str>)| match others.is_empty() {
-        true => one,
-        false => one.with_note(format!("the same on {}", others.join(", "))),
-    };
-    folded.into_iter().map(noted).collect()
+    let Judgement { found, targets } = pto_text::judge(&text.parsed, &text.program, target, levels);
+    Judged { source: text.source, found, targets }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {

@@ -3,9 +3,11 @@
 use std::io::{BufWriter, Write, stdout};
 
 use clap::Args;
-use pto_isa::{Rule, rules};
+use pto_isa::Rule;
 use serde_json::{Value, json};
 
+use crate::example::{self, Example};
+use crate::input::all_rules;
 use crate::{CallError, Verdict};
 
 /// Explain a rule, or list all rules
@@ -16,13 +18,6 @@ pub(crate) struct Arguments {
     /// Print JSON, one object per rule
     #[arg(long)]
     json: bool,
-}
-
-/// Every rule that any part of the tool raises, by name.
-fn all_rules() -> Vec<&'static Rule> {
-    let mut rules: Vec<_> = rules::all().collect();
-    rules.sort_by_key(|rule| rule.name);
-    rules
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
@@ -51,14 +46,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
 
 fn explain(out: &mut impl Write, rule: &Rule) -> std::io::Result<()> {
     writeln!(out, "{} ({})\n", rule.name, rule.severity)?;
-    writeln!(out, "{}.\n", rule.summary)?;
-    writeln!(out, "What to do: {}.\n", rule.help)?;
-    writeln!(out, "Specification: {}", rule.spec)
+    writeln!(out, "{}.\n", rule.summary.trim_end_matches('.'))?;
+    writeln!(out, "What to do: {}.\n", rule.help.trim_end_matches('.'))?;
+    writeln!(out, "Specification: {}", rule.spec)?;
+    if let Some(Example { target, failing, corrected }) = example::of(rule.name) {
+        writeln!(out, "\nWrong (for {target}):\n\n{}", indented(failing))?;
+        writeln!(out, "\nRight:\n\n{}", indented(corrected))?;
+    }
+    Ok(())
 }
 
 fn to_json(rule: &Rule) -> Value {
     let Rule { name, severity, summary, help, spec } = rule;
-    json!({ "rule": name, "severity": severity.name(), "summary": summary, "help": help, "spec": spec })
+    let example = example::of(name)
+        .map(|example| json!({ "target": example.target, "failing": example.failing, "corrected": example.corrected }));
+    json!({
+        "rule": name, "severity": severity.name(), "summary": summary, "help": help, "spec": spec, "example": example,
+    })
+}
+
+fn indented(text: &str) -> String {
+    text.trim_end().lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
 fn no_such_rule(all: &[&Rule], name: &str) -> CallError {

@@ -5,10 +5,12 @@
 mod bench;
 mod check;
 mod conform;
+mod example;
 mod explain;
 mod fmt;
 mod input;
 mod lower;
+mod lsp;
 mod output;
 mod run;
 mod view;
@@ -33,6 +35,7 @@ enum Command {
     Explain(explain::Arguments),
     Fmt(fmt::Arguments),
     Lower(lower::Arguments),
+    Lsp(lsp::Arguments),
     Run(Box<run::Arguments>),
     View(Box<view::Arguments>),
 }
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Lower(arguments) => lower::run(&arguments),
+        Command::Lsp(arguments) => lsp::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
     };

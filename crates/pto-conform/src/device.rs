@@ -113,13 +113,14 @@ pub(crate) fn run(
     if found.iter().any(|one| one.severity == Severity::Error) {
         return DeviceRun::Refused(sentences);
     }
-    let lowered = match lower::lower(&module, target) {
+    let mut lowered = match lower::lower(&module, target) {
         Ok(lowered) => lowered,
         Err(found) => {
             sentences.extend(found.iter().map(sentence));
             return DeviceRun::Refused(sentences);
         }
     };
+    synchronise(&mut lowered, target);
     let options = Options { dyn_ub: launch.dyn_ub, ..Options::default() };
     let report = simulate(&lowered, &lowered.functions[0], target, &arguments, &options);
     sentences.extend(report.diagnostics.iter().map(sentence));
@@ -129,6 +130,13 @@ pub(crate) fn run(
             let after = report.buffers.into_iter().find(|(name, _)| name == "written");
             DeviceRun::Ran(after.map(|(_, bytes)| bytes).unwrap_or_default(), sentences)
         }
+    }
+}
+
+/// A case that places its tiles is in manual mode, but says nothing of flags: they are added here.
+fn synchronise(module: &mut Module, target: Target) {
+    for function in &mut module.functions {
+        *function = lower::synchronise(&lower::flush(function, target), &module.types, target);
     }
 }
 
@@ -258,7 +266,8 @@ pub(crate) fn run_collective(
     if pto_ir::check(&module, target).iter().any(|one| one.severity == Severity::Error) {
         return CollectiveRun::Refused;
     }
-    let Ok(lowered) = lower::lower(&module, target) else { return CollectiveRun::Refused };
+    let Ok(mut lowered) = lower::lower(&module, target) else { return CollectiveRun::Refused };
+    synchronise(&mut lowered, target);
     let options = Options { dyn_ub: launch.dyn_ub, rank: Some(call.caller), ..Options::default() };
     let report = simulate(&lowered, &lowered.functions[0], target, &arguments, &options);
     if report.status == Status::Fault {

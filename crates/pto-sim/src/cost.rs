@@ -9,6 +9,9 @@ use crate::slots::Slots;
 use crate::state::{TileState, View, known};
 use crate::timing::{self, Cost};
 
+/// Lanes whose bursts are counted; the others of an instruction are taken to be like them.
+pub(crate) const SAMPLED_LANES: usize = 512;
+
 impl Machine<'_> {
     pub(crate) fn cost(
         &mut self,
@@ -31,7 +34,12 @@ impl Machine<'_> {
         let element_mode = mode == Coalesce::Elem;
         let elements = self.buffers[view.buffer].bytes.len() as u64 / size;
         let coalesced = if element_mode && self.target == Target::A5 {
-            self.collisions.bursts(&slots.starts, size, timing.coalesced_bytes, elements)
+            {
+                let sample = &slots.starts[..slots.starts.len().min(SAMPLED_LANES)];
+                let bursts = self.collisions.bursts(sample, size, timing.coalesced_bytes, elements);
+                // As many bursts per lane as the sample has.
+                (bursts * (done.written - done.zeroed)).div_ceil((sample.len() as u64).max(1))
+            }
         } else {
             0
         };

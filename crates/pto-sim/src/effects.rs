@@ -6,6 +6,7 @@ use pto_ir::{Diagnostic, Pipe, ValueId};
 use pto_isa::{Instruction, Severity, TensorLayout, rules as isa};
 
 use crate::collisions::Met;
+use crate::cost::SAMPLED_LANES;
 use crate::lanes::{lane_values, tile_slots};
 use crate::machine::Machine;
 use crate::pipeline::Outcome;
@@ -208,11 +209,13 @@ impl Machine<'_> {
         let done = ran.map_err(refusal)?;
         self.plans[step as usize] = Some(plan);
         self.count(done);
-        let slots = if self.options.sanitize || self.is_device() {
-            Slots::of(instruction, self.target, view, idx, &lanes)?
-        } else {
-            Slots::default()
+        let limit = match (self.options.sanitize, self.is_device()) {
+            (true, _) => usize::MAX,
+            (false, true) => SAMPLED_LANES,
+            (false, false) => 0,
         };
+        let slots =
+            if limit > 0 { Slots::of(instruction, self.target, view, (idx, &lanes), limit)? } else { Slots::default() };
         let (met, marked) = match scatter {
             Some(writer) if self.options.sanitize => self.meet(view, &slots, writer),
             _ => (Met::default(), None),

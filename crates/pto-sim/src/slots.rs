@@ -24,13 +24,13 @@ impl Slots {
         self.starts.iter().copied().step_by(self.runs_per_lane.max(1))
     }
 
-    /// The slots of a memory instruction that has run without a fault.
+    /// The slots of a memory instruction that has run without a fault; of its first `limit` lanes where that is cheaper.
     pub(crate) fn of(
         instruction: &Instruction,
         target: Target,
         view: &View,
-        idx: &TileState,
-        lanes: &[u8],
+        (idx, lanes): (&TileState, &[u8]),
+        limit: usize,
     ) -> Result<Self, Refusal> {
         let mode = instruction.coalesce(target).unwrap_or(Coalesce::Elem);
         let columns = known(instruction.payload().valid_cols);
@@ -44,7 +44,7 @@ impl Slots {
             let length = if mode == Coalesce::Elem { 1 } else { columns };
             let capacity = instruction.capacity(target).unwrap_or(0);
             let oob = instruction.policy().map_or(OutOfBounds::Undefined, |policy| policy.oob_or_default());
-            let starts = resolve(idx, lanes, capacity, oob, |slot| view.offset + slot * stride);
+            let starts = resolve((idx, lanes), (capacity, oob), limit, |slot| view.offset + slot * stride);
             return Ok(Self { starts, length, runs_per_lane: 1 });
         }
         let slots = reference::slots(instruction, target, lanes).map_err(refusal)?;
@@ -55,27 +55,35 @@ impl Slots {
 }
 
 /// The lanes of an index tile after the policy, mapped; device lanes are unsigned 32-bit numbers.
-fn resolve(idx: &TileState, lanes: &[u8], capacity: u64, oob: OutOfBounds, map: impl Fn(u64) -> u64) -> Vec<u64> {
+fn resolve(
+    (idx, lanes): (&TileState, &[u8]),
+    (capacity, oob): (u64, OutOfBounds),
+    limit: usize,
+    map: impl Fn(u64) -> u64,
+) -> Vec<u64> {
     let tile = &idx.tile;
     let (rows, cols) = (known(tile.valid_rows), known(tile.valid_cols));
     let words = lanes.as_chunks::<4>().0;
-    let mut starts = Vec::with_capacity((rows * cols) as usize);
-    let mut push = |word: &[u8; 4]| {
+    let mut starts = Vec::with_capacity(((rows * cols) as usize).min(limit));
+    let resolved = |word: &[u8; 4]| {
         let index = u64::from(u32::from_le_bytes(*word));
         let slot = match oob {
             _ if index < capacity => index,
             OutOfBounds::Clamp if capacity > 0 => capacity - 1,
             OutOfBounds::Wrap if capacity > 0 => index % capacity,
-            _ => return,
+            _ => return None,
         };
-        starts.push(map(slot));
+        Some(map(slot))
     };
     for row in 0..rows {
+        if starts.len() >= limit {
+            break;
+        }
         if tile.is_row_major() {
             let first = (row * tile.cols) as usize;
-            words[first..first + cols as usize].iter().for_each(&mut push);
+            starts.extend(words[first..first + cols as usize].iter().filter_map(&resolved));
         } else {
-            (0..cols).for_each(|col| push(&words[tile.offset(row, col) as usize]));
+            starts.extend((0..cols).filter_map(|col| resolved(&words[tile.offset(row, col) as usize])));
         }
     }
     starts

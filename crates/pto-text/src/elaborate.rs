@@ -28,7 +28,8 @@ mod tile;
 mod types;
 
 pub(crate) use scalar::PREDICATES;
-pub use table::operation_names;
+pub use table::{operation_attributes, operation_names};
+pub use types::type_at;
 
 use std::collections::HashMap;
 

@@ -25,6 +25,7 @@
 mod check;
 pub mod diagnostic;
 mod elaborate;
+mod judge;
 mod lexer;
 mod parser;
 mod printer;
@@ -38,7 +39,8 @@ pub mod view;
 mod write;
 
 pub use diagnostic::{Diagnostic, Label, Levels, suggest};
-pub use elaborate::{Program, elaborate, operation_names};
+pub use elaborate::{Program, elaborate, operation_attributes, operation_names, type_at};
+pub use judge::{Judgement, fold, judge};
 pub use lexer::Lexer;
 pub use parser::{MAX_DEPTH, MAX_DIAGNOSTICS, Parse, parse};
 pub use printer::print;

@@ -15,7 +15,7 @@ use crate::kernel::partition::{Buckets, Partition, Split, entry_bytes, region_le
 const LEAST_MEMORY: usize = 4 << 20;
 
 /// Lanes that are looked at and then carried out while they are in the first-level cache.
-const UNDO_LANES: usize = 4096;
+const UNDO_LANES: usize = 16384;
 
 impl Engine {
     /// True if this many lanes get more than the caller's thread.

@@ -98,11 +98,6 @@ impl Resolver {
         Self { part: Some(part), ..self }
     }
 
-    /// What every resolved lane is below of.
-    fn limit(&self) -> u64 {
-        self.part.map_or(self.capacity, |part| part.length)
-    }
-
     /// Resolves at most [`BLOCK`] words to offsets below the capacity, or the length of the part.
     #[inline(always)]
     pub(crate) fn resolve<'a, W: Word, S: Simd>(
@@ -125,16 +120,13 @@ impl Resolver {
             None if outside > 0 && self.bounds == Bounds::Drop => Some(Part { base: 0, length: self.capacity }),
             part => part,
         };
-        let (words, positions) = match wanted {
-            Some(Part { base, length }) => {
-                let count = simd.keep(words, base, length, kept, positions);
-                (&kept[..count], Some(&positions[..count]))
-            }
-            None => (words, None),
-        };
-        // Never `None`: lanes were checked before, or are below the limit by what happened above.
-        let offsets = Offsets::check(words, self.limit()).unwrap_or_else(|| unresolved());
-        Resolved { offsets, positions, outside }
+        if let Some(Part { base, length }) = wanted {
+            let (offsets, positions) = Offsets::keep(simd, words, (base, length), kept, positions);
+            return Resolved { offsets, positions: Some(positions), outside };
+        }
+        // Never `None`: lanes were checked before, or are below the capacity by what happened above.
+        let offsets = Offsets::check(words, self.capacity).unwrap_or_else(|| unresolved());
+        Resolved { offsets, positions: None, outside }
     }
 }
 

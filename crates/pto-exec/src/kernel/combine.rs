@@ -17,6 +17,18 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
     /// The new content of a slot that held `old`.
     fn combine<S: Simd>(simd: S, old: [u8; N], new: [u8; N]) -> [u8; N];
 
+    /// True if [`combine_tame`](Self::combine_tame) is right for all of these new values.
+    #[inline(always)]
+    fn are_tame(_: &[[u8; N]]) -> bool {
+        false
+    }
+
+    /// [`combine`](Self::combine) for new values without special cases.
+    #[inline(always)]
+    fn combine_tame<S: Simd>(simd: S, old: [u8; N], new: [u8; N]) -> [u8; N] {
+        Self::combine(simd, old, new)
+    }
+
     /// Combines a row with another of the same length, element by element.
     #[inline(always)]
     fn combine_row<S: Simd>(simd: S, row: &mut [[u8; N]], new: &[[u8; N]]) {
@@ -134,6 +146,13 @@ macro_rules! short_floats {
 
 short_floats!(f16, ranked_f16; bf16, ranked_bf16);
 
+/// Keeps what rarely happens out of the way of what mostly does.
+#[cold]
+#[inline(never)]
+fn rare<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
 /// One element at a time, the machine's own comparison is quicker. It takes the new value where the two are equal or
 /// one is a NaN, which is wrong for a new NaN and for the new zero of the losing sign only.
 macro_rules! long_floats {
@@ -142,10 +161,24 @@ macro_rules! long_floats {
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
                 let (a, b) = (<$type>::from_le_bytes(old), <$type>::from_le_bytes(new));
+                let chosen = core::hint::select_unpredictable(a > b, a, b);
                 if b.is_nan() || new == <$type>::to_le_bytes(-0.0) {
-                    return $ranked::larger(old, new);
+                    return rare(|| $ranked::larger(old, new));
                 }
-                (if a > b { a } else { b }).to_le_bytes()
+                chosen.to_le_bytes()
+            }
+
+            #[inline(always)]
+            fn are_tame(new: &[[u8; $bytes]]) -> bool {
+                let losing = <$type>::to_le_bytes(-0.0);
+                let special = |value: &[u8; $bytes]| <$type>::from_le_bytes(*value).is_nan() | (*value == losing);
+                !new.iter().fold(false, |any, value| any | special(value))
+            }
+
+            #[inline(always)]
+            fn combine_tame<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
+                let (a, b) = (<$type>::from_le_bytes(old), <$type>::from_le_bytes(new));
+                core::hint::select_unpredictable(a > b, a, b).to_le_bytes()
             }
 
             #[inline(always)]
@@ -158,10 +191,24 @@ macro_rules! long_floats {
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
                 let (a, b) = (<$type>::from_le_bytes(old), <$type>::from_le_bytes(new));
+                let chosen = core::hint::select_unpredictable(a < b, a, b);
                 if b.is_nan() || new == <$type>::to_le_bytes(0.0) {
-                    return $ranked::smaller(old, new);
+                    return rare(|| $ranked::smaller(old, new));
                 }
-                (if a < b { a } else { b }).to_le_bytes()
+                chosen.to_le_bytes()
+            }
+
+            #[inline(always)]
+            fn are_tame(new: &[[u8; $bytes]]) -> bool {
+                let losing = <$type>::to_le_bytes(0.0);
+                let special = |value: &[u8; $bytes]| <$type>::from_le_bytes(*value).is_nan() | (*value == losing);
+                !new.iter().fold(false, |any, value| any | special(value))
+            }
+
+            #[inline(always)]
+            fn combine_tame<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
+                let (a, b) = (<$type>::from_le_bytes(old), <$type>::from_le_bytes(new));
+                core::hint::select_unpredictable(a < b, a, b).to_le_bytes()
             }
 
             #[inline(always)]

@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use super::modulus::Modulus;
+use super::simd::Simd;
 
 /// An index lane or offset as it lies in memory: 4 or 8 little-endian bytes, at any address.
 pub(crate) trait Word: bytemuck::Pod + Send + Sync {
@@ -59,16 +60,7 @@ macro_rules! words {
 
             #[inline(always)]
             fn largest(words: &[Self]) -> u64 {
-                // Many maxima side by side, so that the loop waits for the words and not for itself.
-                let (chunks, rest) = words.as_chunks::<64>();
-                let mut largest = [0; 64];
-                for chunk in chunks {
-                    for (largest, word) in largest.iter_mut().zip(chunk) {
-                        *largest = <$type>::from_le_bytes(*word).max(*largest);
-                    }
-                }
-                let rest = rest.iter().fold(0, |largest, word| <$type>::from_le_bytes(*word).max(largest));
-                largest.into_iter().fold(rest, |a, b| a.max(b)).into()
+                words.iter().fold(0, |largest: $type, word| largest.max(<$type>::from_le_bytes(*word))).into()
             }
 
             #[inline(always)]
@@ -131,6 +123,20 @@ impl<'a, W: Word> Offsets<'a, W> {
     pub(crate) fn check(words: &'a [W], limit: u64) -> Option<Self> {
         let inside = words.is_empty() || W::largest(words) < limit;
         inside.then_some(Self { words, limit })
+    }
+
+    /// The words `w` with `w - base < length`, less `base`, and where they stood; see [`Simd::keep`].
+    #[inline(always)]
+    pub(crate) fn keep<'b, S: Simd>(
+        simd: S,
+        words: &[W],
+        (base, length): (u64, u64),
+        kept: &'a mut [W],
+        positions: &'b mut [u32],
+    ) -> (Self, &'b [u32]) {
+        let count = simd.keep(words, base, length, kept, positions);
+        // Implementors of `Simd` promise that these are below the length.
+        (Self { words: &kept[..count], limit: length }, &positions[..count])
     }
 
     /// The words with a limit that is just above the largest.

@@ -23,15 +23,6 @@ fn assert_run_inside(run: Strided, count: usize, length: usize) {
     assert!(last.is_none_or(|last| last.is_some_and(|last| last < length)), "a run leaves its tile");
 }
 
-/// Panics unless every listed position of the run lies below `length`.
-#[inline(always)]
-fn assert_positions_inside(positions: &[u32], run: Strided, length: usize) {
-    let largest = positions.iter().fold(0, |largest, &position| largest.max(position));
-    if !positions.is_empty() {
-        assert_run_inside(run, largest as usize + 1, length);
-    }
-}
-
 /// `table[offsets[k]] = combine(table[offsets[k]], tile[run.start + k * run.step])`, in order.
 #[inline(always)]
 pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
@@ -51,10 +42,19 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             let values = (0..words.len()).map(|k| tile[run.start + k * run.step]);
             *slot = values.fold(*slot, |old, new| C::combine(simd, old, new));
         } else if run.step == 1 {
-            for (word, new) in words.iter().zip(&tile[run.start..][..words.len()]) {
-                // SAFETY: `word < offsets.limit() <= table.len()` by the first assertion.
-                let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
-                *slot = C::combine(simd, *slot, *new);
+            let values = &tile[run.start..][..words.len()];
+            if C::are_tame(values) {
+                for (word, new) in words.iter().zip(values) {
+                    // SAFETY: `word < offsets.limit() <= table.len()` by the first assertion.
+                    let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
+                    *slot = C::combine_tame(simd, *slot, *new);
+                }
+            } else {
+                for (word, new) in words.iter().zip(values) {
+                    // SAFETY: as above.
+                    let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
+                    *slot = C::combine(simd, *slot, *new);
+                }
             }
         } else {
             for (k, word) in words.iter().enumerate() {
@@ -89,7 +89,6 @@ pub(crate) fn scatter_some<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     positions: &[u32],
 ) {
     assert_inside(offsets, table.len());
-    assert_positions_inside(positions, run, tile.len());
     let words = &offsets.words()[..offsets.len().min(positions.len())];
     if let Some(slot) = common(words) {
         let slot = &mut table[slot.get() as usize];
@@ -97,13 +96,12 @@ pub(crate) fn scatter_some<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         *slot = values.fold(*slot, |old, new| C::combine(simd, old, new));
         return;
     }
+    let values = &tile[run.start.min(tile.len())..];
     for (word, &position) in words.iter().zip(positions) {
-        // SAFETY: `word < table.len()` and `run.start + position * run.step < tile.len()` by the assertions above.
-        unsafe {
-            let new = *tile.get_unchecked(run.start + position as usize * run.step);
-            let slot = table.get_unchecked_mut(word.get() as usize);
-            *slot = C::combine(simd, *slot, new);
-        }
+        let new = values[position as usize * run.step];
+        // SAFETY: `word < table.len()` by the assertion above.
+        let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
+        *slot = C::combine(simd, *slot, new);
     }
 }
 
@@ -152,18 +150,16 @@ pub(crate) fn gather_some<const N: usize, W: Word>(
 ) {
     assert_inside(offsets, table.len());
     assert_run_inside(run, count, tile.len());
-    assert_positions_inside(positions, run, tile.len());
+    let start = run.start.min(tile.len());
+    let places = &mut tile[start..];
     if run.step == 1 {
-        tile[run.start..][..count].fill([0; N]);
+        places[..count].fill([0; N]);
     } else {
-        (0..count).for_each(|k| tile[run.start + k * run.step] = [0; N]);
+        (0..count).for_each(|k| places[k * run.step] = [0; N]);
     }
     for (word, &position) in offsets.words().iter().zip(positions) {
-        // SAFETY: as in `scatter_some`.
-        unsafe {
-            *tile.get_unchecked_mut(run.start + position as usize * run.step) =
-                *table.get_unchecked(word.get() as usize);
-        }
+        // SAFETY: `word < table.len()` by the first assertion.
+        places[position as usize * run.step] = unsafe { *table.get_unchecked(word.get() as usize) };
     }
 }
 

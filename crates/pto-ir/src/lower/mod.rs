@@ -2,8 +2,9 @@
 //!
 //! [`lower()`] runs the steps in order: staging tiles for collectives that name none ([`stage`]), addresses for tiles
 //! that have none ([`place()`]), the flush that lets the host read what was scattered ([`flush`]), flags between pipes
-//! ([`synchronise()`]). A function in manual mode ([`is_manual`]) is its author's: nobody adds flags or a flush to what
-//! was written, only staging tiles and addresses that are missing.
+//! ([`synchronise()`]). A function with flags of its own, or with an address for every tile, is in manual mode: nobody adds
+//! to what its author wrote, except staging tiles and addresses that are missing. So a flag that a level-3 program
+//! forgot stays forgotten, and the run finds the race.
 
 mod place;
 mod stage;
@@ -15,7 +16,7 @@ pub use sync::synchronise;
 
 use pto_isa::{Severity, Target};
 
-use crate::{Diagnostic, Function, Module, NESTING, Op, OpKind, Region, ValueId, check};
+use crate::{Diagnostic, Function, Module, NESTING, Op, OpKind, Region, check};
 
 /// Lowers every function of a checked program for a target.
 ///
@@ -55,28 +56,24 @@ pub fn lower(module: &Module, target: Target) -> Result<Module, Vec<Diagnostic>>
     if errors.is_empty() { Ok(lowered) } else { Err(errors) }
 }
 
-/// True if the author orders the pipes: there are flags, or every tile has been given its address.
-///
-/// The latter is level 3 with all of its flags forgotten. To insert them would be to hide the bug that the device
-/// will show.
+/// True if the function has flags of its own, or an address for each of its tiles: then order is its author's business.
 pub fn is_manual(function: &Function) -> bool {
-    has_flags(function) || places_all(function)
+    has_flags(function) || (has_tiles(function) && !contains(&function.body, 0, &|op| lacks_address(function, op)))
 }
 
+/// True if the function sets or waits for a flag.
 fn has_flags(function: &Function) -> bool {
     contains(&function.body, 0, &|op| matches!(op, OpKind::SetFlag(_) | OpKind::WaitFlag(_)))
 }
 
-fn places_all(function: &Function) -> bool {
-    let assigned = |tile: ValueId| {
-        contains(&function.body, 0, &|op| matches!(op, OpKind::Assign { tile: assigned, .. } if *assigned == tile))
-    };
-    let allocates = contains(&function.body, 0, &|op| matches!(op, OpKind::AllocTile { .. }));
-    let unplaced = |op: &OpKind| match op {
-        OpKind::AllocTile { result, address: None, .. } => !assigned(*result),
-        _ => false,
-    };
-    allocates && !contains(&function.body, 0, &unplaced)
+fn has_tiles(function: &Function) -> bool {
+    contains(&function.body, 0, &|op| matches!(op, OpKind::AllocTile { .. }))
+}
+
+/// True for the allocation of a tile that is given no address, there or by a `tassign`.
+fn lacks_address(function: &Function, op: &OpKind) -> bool {
+    let OpKind::AllocTile { result, address: None, .. } = op else { return false };
+    !contains(&function.body, 0, &|op| matches!(op, OpKind::Assign { tile, .. } if tile == result))
 }
 
 fn contains(region: &Region, depth: usize, wanted: &dyn Fn(&OpKind) -> bool) -> bool {
@@ -95,7 +92,7 @@ pub fn flush(function: &Function, target: Target) -> Function {
     let mut function = function.clone();
     let scatters = contains(&function.body, 0, &|op| matches!(op, OpKind::MScatter { .. }));
     let flushes = contains(&function.body, 0, &|op| matches!(op, OpKind::FlushCache));
-    if target == Target::A5 && scatters && !flushes {
+    if target == Target::A5 && scatters && !flushes && !has_flags(&function) {
         let ops = &mut function.body.ops;
         let returns = ops.iter().position(|op| matches!(op.kind, OpKind::Return(_))).unwrap_or(ops.len());
         let place = ops.get(returns).map_or(function.place, |op| op.place);

@@ -128,6 +128,16 @@ pub fn operation_names() -> impl Iterator<Item = String> {
         .map(move |row| if dialect(row.name) { row.name.into() } else { format!("pto.{}", row.name) })
 }
 
+/// The attributes that an operation takes; `None` for one that is not read. Suffixes and the dialect's prefix may be there.
+///
+/// ```
+/// let taken = pto_text::operation_attributes("mgather.row").unwrap();
+/// assert!(taken.contains(&"gatherOob"));
+/// ```
+pub fn operation_attributes(name: &str) -> Option<&'static [&'static str]> {
+    find(name).map(|(row, _)| row.attributes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

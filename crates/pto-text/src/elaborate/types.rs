@@ -47,6 +47,18 @@ pub(super) fn refuse<T>(node: Node<'_>, message: String) -> Result<T, Refused> {
     Err(Box::new(Diagnostic::new(&rules::TYPE_PARAMETER, message).at(node.span())))
 }
 
+/// The type that a node of a tree spells; `None` if it is none, or one that cannot be read.
+///
+/// ```
+/// use pto_text::{Source, parse, type_at, view::Op};
+/// let parsed = parse(&Source::new("t", "!t = !pto.tile<8x32xf32>\n.arg %a : !t"));
+/// let ty = Op::all(parsed.tree.root()).next().unwrap().types()[0];
+/// assert_eq!(type_at(ty).unwrap().to_string(), "tile<vec f32 8x32, valid 8x32>");
+/// ```
+pub fn type_at(node: Node<'_>) -> Option<Type> {
+    TypeReader::new(Aliases::of(node.tree())).parse(node).ok()
+}
+
 impl<'t> TypeReader<'t> {
     pub(super) fn new(aliases: Aliases<'t>) -> Self {
         Self { aliases, known: HashMap::default() }

@@ -29,7 +29,7 @@ impl Avx512 {
 }
 
 /// Runs a task with the features enabled.
-#[target_feature(enable = "avx2,f16c,bmi1,bmi2,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+#[target_feature(enable = "avx2,f16c,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
 pub(super) fn enter<T: Task>(proof: Avx512, task: T) -> T::Output {
     task.run(proof)
 }
@@ -89,7 +89,9 @@ impl Avx512 {
     }
 }
 
-impl Simd for Avx512 {
+// SAFETY: `keep` keeps the lanes of a mask that says `offset < length`, and their numbers, which are below those of the
+// words; its tail is the portable one's, moved by the length of the body.
+unsafe impl Simd for Avx512 {
     #[inline(always)]
     fn keep<W: Word>(self, words: &[W], base: u64, length: u64, kept: &mut [W], positions: &mut [u32]) -> usize {
         let per_turn = 64 / W::BYTES;

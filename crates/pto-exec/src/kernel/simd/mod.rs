@@ -22,7 +22,11 @@ use portable::Portable;
 use super::offsets::{Offsets, Word};
 
 /// Operations whose best form depends on the instruction set.
-pub(crate) trait Simd: Copy + Send + Sync {
+///
+/// # Safety
+/// What [`keep`](Self::keep) returns is true: that many words of `kept` are below `length`. They are used as offsets
+/// without another look.
+pub(crate) unsafe trait Simd: Copy + Send + Sync {
     /// Moves the words `w` with `w - base < length` to the front of `kept`, less `base`, and where they stood to
     /// `positions`; returns how many there are. The rest of both outputs is scratch.
     ///

@@ -1,4 +1,5 @@
 //! Plain Rust: what the compiler makes of it for the machine the program was built for.
+#![expect(unsafe_code, reason = "the promise that `Simd` asks for")]
 
 use half::f16;
 
@@ -9,7 +10,8 @@ use crate::kernel::offsets::Word;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Portable;
 
-impl Simd for Portable {
+// SAFETY: `keep` is the function below, which counts a word only if it is below the length.
+unsafe impl Simd for Portable {
     #[inline(always)]
     fn add_f16(self, a: u16, b: u16) -> u16 {
         // The `const` conversions are the ones that do not ask the machine for its features.

@@ -1,0 +1,198 @@
+//! A failing and a corrected program for each rule, as files that a test checks.
+
+/// A program that breaks a rule beside one that does not.
+pub(crate) struct Example {
+    /// The target that the rule is judged for.
+    pub(crate) target: &'static str,
+    pub(crate) failing: &'static str,
+    pub(crate) corrected: &'static str,
+}
+
+/// The line between the two programs of a file.
+const MARKER: &str = "// corrected:\n";
+
+macro_rules! files {
+    ($($name:literal)*) => {
+        static FILES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../explain/", $name, ".pto")))),*];
+    };
+}
+
+files! {
+    "alias.clear"
+    "alias.gather"
+    "alias.live"
+    "alias.mixed-placement"
+    "align.address"
+    "align.row-width"
+    "bounds.element"
+    "bounds.partition"
+    "bounds.step"
+    "bounds.subview"
+    "bounds.table"
+    "bounds.ub-address"
+    "budget.dyn-ub"
+    "budget.ub"
+    "comm.divide-cols"
+    "comm.divide-rows"
+    "comm.element"
+    "comm.group-type"
+    "comm.ping-pong"
+    "comm.rank-shapes"
+    "comm.root"
+    "comm.root-dims"
+    "comm.root-rows"
+    "comm.staging-count"
+    "comm.staging-location"
+    "comm.staging-type"
+    "comm.staging-valid"
+    "launch.direct-dispatch"
+    "launch.dyn-ub-target"
+    "layout.box"
+    "layout.index"
+    "layout.inner-stride"
+    "layout.location"
+    "layout.mask"
+    "layout.packed"
+    "layout.pair"
+    "layout.payload"
+    "layout.table"
+    "layout.tscatter-box"
+    "parse.attribute"
+    "parse.enumerator"
+    "parse.operands"
+    "parse.type-parameter"
+    "parse.unknown-type"
+    "policy.atomic-target"
+    "policy.atomic-type"
+    "policy.coalesce"
+    "policy.coalesce-implicit"
+    "policy.conflict-target"
+    "policy.gather"
+    "policy.ignored"
+    "policy.oob"
+    "shape.empty"
+    "shape.empty-table"
+    "shape.index-coalesce"
+    "shape.index-payload"
+    "shape.index-region"
+    "shape.index-smaller"
+    "shape.mask-columns"
+    "shape.mask-rows"
+    "shape.negative"
+    "shape.nz-block-cols"
+    "shape.nz-block-rows"
+    "shape.nz-row"
+    "shape.nz-tile-cols"
+    "shape.nz-tile-rows"
+    "shape.overflow"
+    "shape.rank"
+    "shape.row-columns"
+    "shape.row-width"
+    "shape.rows"
+    "shape.table"
+    "shape.transfer"
+    "shape.valid-extent"
+    "shape.valid-static"
+    "shape.view"
+    "sync.event-range"
+    "sync.pipe"
+    "sync.same-pipe"
+    "target.mask"
+    "target.mismatch"
+    "type.arithmetic"
+    "type.element"
+    "type.implicit-argument"
+    "type.index"
+    "type.index-width"
+    "type.loop"
+    "type.mismatch"
+    "type.operand"
+    "type.redefined"
+    "type.return"
+    "type.same"
+    "type.table"
+    "type.terminator"
+    "type.transfer"
+    "type.undefined"
+    "type.view"
+    "type.yield"
+    "uninit.address"
+    "unsupported.op"
+}
+
+/// The example of a rule: a file, or one of the short texts beside the rules on reading.
+pub(crate) fn of(rule: &str) -> Option<Example> {
+    if let Some((_, text)) = FILES.iter().find(|(name, _)| *name == rule) {
+        let (head, programs) = text.split_once('\n')?;
+        let (failing, corrected) = programs.split_once(MARKER)?;
+        return Some(Example { target: head.strip_prefix("// target: ")?, failing, corrected });
+    }
+    let known = pto_text::rules::EXAMPLES.iter().find(|example| example.rule.name == rule)?;
+    Some(Example { target: "a5", failing: known.failing, corrected: known.corrected })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use pto_isa::{Severity, Target};
+    use pto_text::{Levels, Source};
+
+    use super::*;
+    use crate::check::judge;
+    use crate::input::{Text, all_rules};
+
+    /// Rules that no short text breaks when it is checked: only a run, a corpus or a very large file does.
+    const WITHOUT: &[&str] = &[
+        "bounds.lane",
+        "bounds.negative-lane",
+        "comm.caller",
+        "comm.hole",
+        "conflict.collision",
+        "conflict.nondeterministic",
+        "parse.file-size",
+        "parse.nesting",
+        "parse.too-many-errors",
+        "parse.utf8",
+        "policy.name",
+        "type.name",
+        "unsupported.form",
+        "unsupported.nesting",
+    ];
+
+    fn found(text: &str, target: &str) -> Vec<(&'static str, Severity)> {
+        let text = Text::new(Source::new("example", text));
+        let judged = judge(text, Target::from_name(target), &Levels::default());
+        judged.found.iter().map(|one| (one.rule.name, one.severity)).collect()
+    }
+
+    #[test]
+    fn failing_programs_break_their_rule_and_corrected_ones_none() {
+        for rule in all_rules() {
+            let Some(Example { target, failing, corrected }) = of(rule.name) else { continue };
+            // The texts beside the rules on reading are fragments: what they say is judged where they stand.
+            let fragment = !FILES.iter().any(|(name, _)| *name == rule.name);
+            let broken = found(failing, target);
+            assert!(broken.iter().any(|(name, _)| *name == rule.name), "{}: {broken:?}", rule.name);
+            let others = broken.iter().filter(|(name, severity)| *name != rule.name && *severity == Severity::Error);
+            assert!(fragment || others.count() == 0, "{}: {broken:?}", rule.name);
+            let left = found(corrected, target);
+            let wrong =
+                |(name, severity): &(&str, Severity)| *name == rule.name || *severity == Severity::Error && !fragment;
+            assert!(!left.iter().any(wrong), "{}: {left:?}", rule.name);
+        }
+    }
+
+    #[test]
+    fn every_rule_has_an_example_or_a_reason() {
+        let run_only: BTreeSet<&str> = pto_sim::rules::RULES.iter().map(|rule| rule.name).collect();
+        for rule in all_rules() {
+            let excused = WITHOUT.contains(&rule.name) || run_only.contains(rule.name);
+            assert!(of(rule.name).is_some() || excused, "{} has no example", rule.name);
+            assert!(of(rule.name).is_none() || !WITHOUT.contains(&rule.name), "{} has one", rule.name);
+        }
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("explain");
+        let files = std::fs::read_dir(folder).expect("the folder").count();
+        assert_eq!(files, FILES.len(), "a file is not listed");
+    }
+}
