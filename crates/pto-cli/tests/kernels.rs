@@ -32,7 +32,7 @@ struct Kernel {
 
 impl Kernel {
     fn read(path: &Path) -> Self {
-        let text = std::fs::read_to_string(path).unwrap();
+        let text = std::fs::read_to_string(path).expect("a kernel is text");
         let said = |what: &str| -> Vec<String> {
             let marks = ["//", "#"].map(|comment| format!("{comment} {what}: "));
             let lines = text.lines().filter_map(|line| marks.iter().find_map(|mark| line.strip_prefix(mark.as_str())));
@@ -53,7 +53,7 @@ impl Kernel {
     fn problems(&self, run: &[String]) -> Vec<String> {
         let output =
             Command::new(env!("CARGO_BIN_EXE_pto")).arg("run").arg(&self.path).arg("--json").args(run).output();
-        let output = output.unwrap();
+        let output = output.expect("pto starts");
         let Ok(report) = serde_json::from_slice::<Value>(&output.stdout) else {
             return vec![format!("no report: {}", String::from_utf8_lossy(&output.stderr))];
         };
@@ -86,7 +86,8 @@ impl Kernel {
 fn kernels() -> Vec<Kernel> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
     let entries = |path: &Path| -> Vec<PathBuf> {
-        let mut paths: Vec<_> = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut paths: Vec<_> =
+            std::fs::read_dir(path).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
         paths.sort();
         paths
     };
