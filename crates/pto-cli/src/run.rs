@@ -137,7 +137,11 @@ pub(crate) fn carry_out(file: &std::path::Path, how: &How, max_operations: usize
     let levels = how.levels.levels()?;
     let text = Text::new(input::read(file)?);
     let mut diagnostics = text.found();
-    let (source, module) = (text.source, text.program.module);
+    let (source, mut module) = (text.source, text.program.module);
+    // The launch decides over the attribute, for checks and placement as well as for the run.
+    if how.dyn_ub.is_some() {
+        module.functions.iter_mut().for_each(|function| function.launch.dyn_ub = how.dyn_ub);
+    }
     let target = how.target.or(module.target).unwrap_or(Target::A5);
     let rejected = |source, diagnostics, entry: String| Ran {
         source,

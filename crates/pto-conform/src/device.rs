@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pto_ir::{FunctionBuilder, LaunchAttributes, Module, OpKind, Operand, Type, ValueId, ViewKind, ViewType, lower};
+use pto_ir::{
+    FunctionBuilder, LaunchAttributes, Module, OpKind, Operand, Pipe, Type, ValueId, ViewKind, ViewType, lower,
+};
 use pto_isa::{Extent, Instruction, Launch, Role, Severity, Target, Tensor, Tile};
 use pto_sim::{Argument, Options, Status, simulate};
 
@@ -180,29 +182,40 @@ fn program(
         b.build.push(OpKind::Load { src: view, dst: tile });
         (view, tile)
     };
+    // A case that gives every address is in manual mode, where lowering adds nothing: it orders its pipes itself.
+    let manual = [dst, src, idx].into_iter().flatten().all(|tile| tile.address.is_some());
+    let issue = |b: &mut Builder, op: OpKind| {
+        let scatters = matches!(op, OpKind::MScatter { .. });
+        let barrier = manual.then_some(OpKind::Barrier(Pipe::All));
+        let flush = (manual && scatters).then_some([OpKind::FlushCache, OpKind::DataBarrier]);
+        let before = barrier.clone().into_iter();
+        for op in before.chain([op]).chain(barrier).chain(flush.into_iter().flatten()) {
+            b.build.push(op);
+        }
+    };
     let idx_tile = idx.zip(idx_pointer).map(|(idx, pointer)| load(&mut b, pointer, &idx).1);
     match (instruction, idx_tile) {
         (Instruction::MScatter { table, src, policy, .. }, Some(idx)) => {
             let (_, src) = load(&mut b, read_pointer, src);
             let table = b.view(written_pointer, table.element, table, 5);
-            b.build.push(OpKind::MScatter { table, src, idx, policy: *policy });
+            issue(&mut b, OpKind::MScatter { table, src, idx, policy: *policy });
         }
         (Instruction::MGather { dst, table, policy, .. }, Some(idx)) => {
             let (view, dst) = load(&mut b, written_pointer, dst);
             let table = b.view(read_pointer, table.element, table, 5);
-            b.build.push(OpKind::MGather { dst, table, idx, policy: *policy });
+            issue(&mut b, OpKind::MGather { dst, table, idx, policy: *policy });
             b.build.push(OpKind::Store { src: dst, dst: view });
         }
         (Instruction::TScatter { dst, src, .. }, Some(idx)) => {
             let (_, src) = load(&mut b, read_pointer, src);
             let (view, dst) = load(&mut b, written_pointer, dst);
-            b.build.push(OpKind::TScatter { dst, src, idx });
+            issue(&mut b, OpKind::TScatter { dst, src, idx });
             b.build.push(OpKind::Store { src: dst, dst: view });
         }
         (Instruction::TScatterMask { dst, src, pattern }, _) => {
             let (_, src) = load(&mut b, read_pointer, src);
             let (view, dst) = load(&mut b, written_pointer, dst);
-            b.build.push(OpKind::TScatterMask { dst, src, pattern: *pattern });
+            issue(&mut b, OpKind::TScatterMask { dst, src, pattern: *pattern });
             b.build.push(OpKind::Store { src: dst, dst: view });
         }
         _ => {}

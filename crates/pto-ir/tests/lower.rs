@@ -149,6 +149,26 @@ fn manual_mode_is_left_alone() {
     assert_eq!(flag_ops(&lower::lower(&module, Target::A5).unwrap()), 2);
 }
 
+/// A kernel with every address and no flag is one whose flags were forgotten.
+#[test]
+fn a_function_that_gives_every_address_is_manual() {
+    let lowered = |addressed: usize| {
+        let mut b = FunctionBuilder::new("k");
+        let p = b.pointer("p", F32);
+        let view = b.view(p, &[8, 32]);
+        for i in 0..2 {
+            let result = b.value("t", Type::Tile(Tile::new(F32, 8, 32)));
+            let address = (i < addressed).then_some(Operand::Number(i as i64 * 1024));
+            b.push(OpKind::AllocTile { result, address, valid_rows: None, valid_cols: None });
+            b.push(OpKind::Load { src: view, dst: result });
+            b.push(OpKind::Store { src: result, dst: view });
+        }
+        flag_ops(&lower::lower(&b.finish(), Target::A5).unwrap())
+    };
+    assert!(lowered(0) > 0 && lowered(1) > 0);
+    assert_eq!(lowered(2), 0);
+}
+
 #[test]
 fn scatters_are_flushed_on_a5_only() {
     let module = build(&[Step::Scatter { src: 0, row: true, add: false }], SMALL);

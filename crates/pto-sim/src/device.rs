@@ -55,8 +55,8 @@ pub(crate) enum FlagFault {
     Collision { flag: Flag, step: u32, earlier: u32 },
     /// Set, and never waited for.
     NeverWaited { flag: Flag, step: u32 },
-    /// Waits that nothing will satisfy.
-    Deadlock { waits: Vec<(Flag, u32)> },
+    /// Waits that nothing will satisfy, and the flags that are set meanwhile.
+    Deadlock { waits: Vec<(Flag, u32)>, pending: Vec<(Flag, u32)> },
 }
 
 /// The pipes of one device.
@@ -228,7 +228,10 @@ impl Device {
     pub(crate) fn finish(&self) -> Vec<FlagFault> {
         let waits = self.stuck();
         if !waits.is_empty() {
-            return vec![FlagFault::Deadlock { waits }];
+            let related = |flag: &Flag| waits.iter().any(|(wait, _)| wait.from == flag.from || wait.to == flag.to);
+            let pending = self.flags.iter().filter(|(flag, _)| related(flag));
+            let pending = pending.map(|(flag, pending)| (*flag, pending.step)).collect();
+            return vec![FlagFault::Deadlock { waits, pending }];
         }
         let never = |(flag, pending): (&Flag, &Pending)| FlagFault::NeverWaited { flag: *flag, step: pending.step };
         self.flags.iter().map(never).collect()

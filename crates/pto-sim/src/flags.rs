@@ -16,8 +16,12 @@ impl Machine<'_> {
             OpKind::WaitFlag(flag) => self.device.wait(*flag, step),
             OpKind::Barrier(Pipe::All) => {
                 self.pump();
-                self.device.barrier_all();
-                true
+                // A pipe that hangs never drains: the scalar unit stops here, and what follows is never issued.
+                let drained = self.device.stuck().is_empty();
+                if drained {
+                    self.device.barrier_all();
+                }
+                drained
             }
             // A pipe does its work in order anyway, and so does the scalar unit.
             OpKind::Barrier(_) => true,
@@ -67,7 +71,9 @@ impl Machine<'_> {
         if let Some(step) = self.unflushed
             && !self.stopped
         {
-            let message = "expected pto.dcci and pto.dsb after this scatter, before the kernel ends; found neither";
+            let found = if self.flushing { "pto.dcci without pto.dsb" } else { "neither" };
+            let message =
+                format!("expected pto.dcci and pto.dsb after this scatter, before the kernel ends; found {found}");
             let place = self.place(step);
             self.say(Diagnostic::new(rules::FLUSH_MISSING, place, message));
         }
@@ -78,9 +84,9 @@ impl Machine<'_> {
         match fault {
             FlagFault::DoubleSet { flag, step, earlier } => {
                 let message = format!("{} is set again before anyone has waited for it", name(flag));
-                let place = self.place(step);
-                let earlier = self.place(earlier);
-                self.say(Diagnostic::new(rules::SYNC_DOUBLE_SET, place, message).label(earlier, "set here before"));
+                let label = if earlier >= step { "set here, in an earlier round" } else { "set here before" };
+                let (place, earlier) = (self.place(step), self.place(earlier));
+                self.say(Diagnostic::new(rules::SYNC_DOUBLE_SET, place, message).label(earlier, label));
             }
             FlagFault::Collision { flag, step, earlier } => {
                 let message = format!("this instruction uses {} inside, and that flag is pending", name(flag));
@@ -93,7 +99,7 @@ impl Machine<'_> {
                 let place = self.place(step);
                 self.say(Diagnostic::new(rules::SYNC_NEVER_WAITED, place, message));
             }
-            FlagFault::Deadlock { waits } => {
+            FlagFault::Deadlock { waits, pending } => {
                 let all: Vec<String> =
                     waits.iter().map(|(flag, _)| format!("{} waits for {}", flag.to.name(), name(*flag))).collect();
                 let Some(((_, first), rest)) = waits.split_first() else { return };
@@ -102,6 +108,11 @@ impl Machine<'_> {
                     Diagnostic::new(rules::SYNC_DEADLOCK, place, format!("the device hangs: {}", all.join("; ")));
                 for (flag, step) in rest {
                     diagnostic = diagnostic.label(self.place(*step), format!("waits for {}", name(*flag)));
+                }
+                // The flag that was meant is often set under another number, or for another pipe.
+                for (flag, step) in pending {
+                    let label = format!("{} is set here, and nobody waits for it", name(flag));
+                    diagnostic = diagnostic.label(self.place(step), label);
                 }
                 self.say(diagnostic);
             }

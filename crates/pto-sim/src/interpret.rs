@@ -1,5 +1,6 @@
 //! Program order: the scalar unit computes, decides and issues.
 
+use pto_ir::check::rules as ir;
 use pto_ir::{Constant, For, OpKind, Operand, ValueId, fold};
 
 use crate::code::Step;
@@ -64,7 +65,7 @@ impl Machine<'_> {
     fn begin_loop(&mut self, op: &For, at: usize, end: usize, rounds: &mut Vec<Round>) -> usize {
         let (lower, upper, step) = (self.integer(op.lower), self.integer(op.upper), self.integer(op.step));
         if step <= 0 {
-            self.trap(rules::BOUNDS_LOOP, at as u32, format!("expected a step of 1 or more, found {step}"));
+            self.trap(&ir::STEP, at as u32, format!("expected a step of 1 or more, found {step}"));
             return end;
         }
         let runs = lower < upper;

@@ -29,6 +29,7 @@ mod touches;
 mod trace;
 mod transfer;
 mod ub;
+mod views;
 mod work;
 
 pub use device::Span;

@@ -16,7 +16,7 @@ use crate::rules;
 use crate::state::{Buffer, TileState, Value, View, known};
 use crate::timing::Timing;
 use crate::ub::Contents;
-use crate::work::Issued;
+use crate::work::{Issued, Refusal};
 
 /// What a parameter of the function is bound to.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,7 +87,7 @@ pub fn simulate(
 ) -> Report {
     let code = Code::new(function);
     let mut machine = Machine::new(module, function, &code, target, *options);
-    if machine.bind(arguments) {
+    if machine.bind(arguments) && machine.views_fit() {
         machine.run();
     }
     machine.finish()
@@ -226,8 +226,8 @@ impl<'a> Machine<'a> {
                 self.say(Diagnostic::new(rules::LAUNCH_ARGUMENT, value.place, message));
                 continue;
             };
-            if let Err(message) = self.bind_one(id, &name, argument) {
-                self.say(Diagnostic::new(rules::LAUNCH_ARGUMENT, value.place, message));
+            if let Err((rule, message)) = self.bind_one(id, &name, argument) {
+                self.say(Diagnostic::new(rule, value.place, message));
             }
         }
         let names: Vec<&str> = self.function.parameter_ids().map(|id| self.function.value(id).name.as_ref()).collect();
@@ -238,7 +238,8 @@ impl<'a> Machine<'a> {
         !self.diagnostics.iter().any(|d| d.severity == Severity::Error)
     }
 
-    fn bind_one(&mut self, id: ValueId, name: &str, argument: &Argument) -> Result<(), String> {
+    fn bind_one(&mut self, id: ValueId, name: &str, argument: &Argument) -> Result<(), Refusal> {
+        let unfit = |message: String| (rules::LAUNCH_ARGUMENT, message);
         let ty = self.module.types.get(self.function.value(id).ty).clone();
         let bound = match (&ty, argument) {
             (Type::Pointer(element), Argument::Array(bytes)) => {
@@ -247,15 +248,18 @@ impl<'a> Machine<'a> {
             (Type::View(view), Argument::Array(bytes)) => {
                 let buffer = self.add_buffer(name, view.element, bytes);
                 let shape: Option<Vec<u64>> = view.shape.iter().copied().collect();
-                let shape = shape.ok_or("a view parameter with unknown extents cannot be bound to an array")?;
-                let tensor = packed_view(view, &shape)?;
+                let shape = shape
+                    .ok_or_else(|| unfit("a view parameter with unknown extents cannot be bound to an array".into()))?;
+                let tensor = packed_view(view, &shape).map_err(unfit)?;
                 let needed = tensor.span().unwrap_or(u64::MAX).saturating_mul(view.element.size());
                 if needed > bytes.len() as u64 {
-                    return Err(format!("expected at least {needed} bytes for `{name}`, found {}", bytes.len()));
+                    let found = bytes.len();
+                    let message = format!("expected at least {needed} bytes for `{name}`, found {found}");
+                    return Err((rules::BOUNDS_BUFFER, message));
                 }
                 Value::View(Box::new(View { buffer, offset: 0, tensor, rank: shape.len() }))
             }
-            (Type::Tile(tile), Argument::Array(bytes)) => self.bind_tile(id, name, *tile, bytes)?,
+            (Type::Tile(tile), Argument::Array(bytes)) => self.bind_tile(id, name, *tile, bytes).map_err(unfit)?,
             (Type::Index | Type::Boolean, Argument::Integer(value)) => Value::Integer(*value),
             (Type::Scalar(element), Argument::Integer(value)) if element.is_integer() => Value::Integer(*value),
             (Type::Scalar(_), Argument::Integer(value)) => Value::Float(*value as f64),
@@ -266,7 +270,7 @@ impl<'a> Machine<'a> {
                     Argument::Integer(_) => "a whole number",
                     Argument::Float(_) => "a number",
                 };
-                return Err(format!("expected a value for `{name}: {ty}`, found {found}"));
+                return Err(unfit(format!("expected a value for `{name}: {ty}`, found {found}")));
             }
         };
         self.values[id.0 as usize] = bound;

@@ -1,11 +1,13 @@
 //! Views of buffers and tiles in UB, as the program makes them.
 
+use pto_ir::check::rules as ir;
 use pto_ir::{OpKind, Operand, Type, ValueId};
-use pto_isa::TensorLayout;
+use pto_isa::{Rule, TensorLayout};
 
 use crate::machine::{Machine, five_dimensions, packed_view, with_known_valid};
 use crate::rules;
 use crate::state::{TileState, Value, View, known};
+use crate::work::Refusal;
 
 impl Machine<'_> {
     pub(crate) fn view(&mut self, op: &OpKind, step: u32) {
@@ -29,14 +31,14 @@ impl Machine<'_> {
         };
         match made {
             Ok((result, view)) => self.set_value(result, Value::View(Box::new(view))),
-            Err(message) => self.trap(rules::BOUNDS_BUFFER, step, message),
+            Err((rule, message)) => self.trap(rule, step, message),
         }
     }
 
-    pub(crate) fn naturals(&self, operands: &[Operand], what: &str) -> Result<Vec<u64>, String> {
+    pub(crate) fn naturals(&self, operands: &[Operand], rule: &'static Rule, what: &str) -> Result<Vec<u64>, Refusal> {
         let natural = |operand: &Operand| {
             let value = self.operand(*operand);
-            u64::try_from(value).map_err(|_| format!("expected {what} of zero or more, found {value}"))
+            u64::try_from(value).map_err(|_| (rule, format!("expected {what} of zero or more, found {value}")))
         };
         operands.iter().map(natural).collect()
     }
@@ -48,22 +50,24 @@ impl Machine<'_> {
         strides: &[Operand],
         layout: Option<TensorLayout>,
         result: ValueId,
-    ) -> Result<View, String> {
+    ) -> Result<View, Refusal> {
+        let buffer_rule = |message: String| (rules::BOUNDS_BUFFER, message);
         let Value::Pointer { buffer, offset } = *self.value(pointer) else {
-            return Err("expected a pointer that is bound to an array".into());
+            return Err(buffer_rule("expected a pointer that is bound to an array".into()));
         };
         let Type::View(ty) = self.module.types.get(self.function.value(result).ty) else {
-            return Err("expected the type of a view".into());
+            return Err(buffer_rule("expected the type of a view".into()));
         };
-        let shape = self.naturals(shape, "extents")?;
+        let shape = self.naturals(shape, pto_isa::rules::SHAPE_NEGATIVE, "extents")?;
         let tensor = if strides.is_empty() {
-            packed_view(ty, &shape)?
+            packed_view(ty, &shape).map_err(buffer_rule)?
         } else {
             let layout = layout.or(ty.layout).unwrap_or(TensorLayout::Nd);
-            five_dimensions(ty.element, &shape, &self.naturals(strides, "strides")?, layout)?
+            let strides = self.naturals(strides, pto_isa::rules::SHAPE_NEGATIVE, "strides")?;
+            five_dimensions(ty.element, &shape, &strides, layout).map_err(buffer_rule)?
         };
         let view = View { buffer, offset, tensor, rank: shape.len() };
-        self.fits(&view)?;
+        self.fits(&view).map_err(buffer_rule)?;
         Ok(view)
     }
 
@@ -80,23 +84,24 @@ impl Machine<'_> {
         Err(format!("the view addresses {needed} bytes of `{name}`, but the array bound to it has {found}"))
     }
 
-    pub(crate) fn partition(&self, view: ValueId, offsets: &[Operand], sizes: &[Operand]) -> Result<View, String> {
-        let Value::View(view) = self.value(view) else { return Err("expected a view".into()) };
+    pub(crate) fn partition(&self, view: ValueId, offsets: &[Operand], sizes: &[Operand]) -> Result<View, Refusal> {
+        let rule: &'static Rule = &ir::PARTITION;
+        let Value::View(view) = self.value(view) else { return Err((rule, "expected a view".into())) };
         let mut part = **view;
         let lead = 5 - view.rank;
-        let (offsets, sizes) = (self.naturals(offsets, "offsets")?, self.naturals(sizes, "sizes")?);
+        let (offsets, sizes) = (self.naturals(offsets, rule, "offsets")?, self.naturals(sizes, rule, "sizes")?);
         if offsets.len() != view.rank || sizes.len() != view.rank {
-            return Err(format!(
-                "expected {} offsets and sizes, found {} and {}",
-                view.rank,
-                offsets.len(),
-                sizes.len()
-            ));
+            let (found, others) = (offsets.len(), sizes.len());
+            let message = format!("expected {} offsets and sizes, found {found} and {others}", view.rank);
+            return Err((rule, message));
         }
         for (i, (offset, size)) in offsets.iter().zip(&sizes).enumerate() {
             let whole = known(view.tensor.shape[lead + i]);
             if offset.checked_add(*size).is_none_or(|end| end > whole) {
-                return Err(format!("dimension {i}: {size} from {offset} leaves the view's extent {whole}"));
+                let message = format!(
+                    "dimension {i}: expected a window inside the view's extent {whole}, found offset {offset} and size {size}"
+                );
+                return Err((rule, message));
             }
             part.offset += offset * known(view.tensor.strides[lead + i]);
             part.tensor.shape[lead + i] = pto_isa::Extent::Dynamic(Some(*size));
@@ -149,7 +154,7 @@ impl Machine<'_> {
                 let parent = **state;
                 match self.subview(&parent, offsets, sizes) {
                     Ok(state) => self.set_value(*result, Value::Tile(Box::new(state))),
-                    Err(message) => self.trap(pto_isa::rules::SHAPE_VALID_EXTENT, step, message),
+                    Err((rule, message)) => self.trap(rule, step, message),
                 }
             }
             _ => {}
@@ -162,18 +167,20 @@ impl Machine<'_> {
         parent: &TileState,
         offsets: &[Operand; 2],
         sizes: &[Operand; 2],
-    ) -> Result<TileState, String> {
-        let (at, size) = (self.naturals(offsets, "offsets")?, self.naturals(sizes, "sizes")?);
+    ) -> Result<TileState, Refusal> {
+        let rule: &'static Rule = &ir::SUBVIEW;
+        let (at, size) = (self.naturals(offsets, rule, "offsets")?, self.naturals(sizes, rule, "sizes")?);
         let tile = parent.tile;
         if !tile.is_row_major() {
-            return Err("expected a row-major tile: only those have subviews here".into());
+            return Err((rule, "expected a row-major tile: only those have subviews here".into()));
         }
         let inside = |at: u64, size: u64, whole: u64| at.checked_add(size).is_some_and(|end| end <= whole);
         if !inside(at[0], size[0], tile.rows) || !inside(at[1], size[1], tile.cols) {
-            return Err(format!(
-                "{}x{} at ({}, {}) leaves the tile's {}x{}",
-                size[0], size[1], at[0], at[1], tile.rows, tile.cols
-            ));
+            let message = format!(
+                "expected a window inside the tile's {}x{}, found {}x{} at ({}, {})",
+                tile.rows, tile.cols, size[0], size[1], at[0], at[1]
+            );
+            return Err((rule, message));
         }
         let first = tile.offset(at[0], at[1]) * tile.element.size();
         let mut window = tile.with_dynamic_valid(size[0], size[1]);
@@ -200,8 +207,10 @@ impl Machine<'_> {
                 let message = format!("expected an address that is a multiple of 32, found 0x{address:x}");
                 self.trap(pto_isa::rules::ALIGN_ADDRESS, step, message);
             } else if end > limit {
-                let message =
-                    format!("expected the tile to end by byte {limit} of UB, found {} at 0x{address:x}", state.tile);
+                let message = format!(
+                    "expected the tile to end by byte {limit} of UB, found {}, which ends at byte {end}",
+                    state.tile
+                );
                 self.trap(pto_isa::rules::BUDGET_UB, step, message);
             }
         } else if end > 1 << 34 {

@@ -1,12 +1,12 @@
 //! Instructions on their pipes: issue, phases, clocks and time.
 
+use pto_ir::check::rules as ir;
 use pto_ir::{Dispatch, Executed, Footprint, Pipe, Touch, ValueId, footprint};
 use pto_isa::{Coalesce, Target};
 
 use crate::device::Span;
 use crate::machine::Machine;
 use crate::report::Residence;
-use crate::rules;
 use crate::slots::Slots;
 use crate::timing::Cost;
 use crate::work::{Issued, Work};
@@ -30,7 +30,7 @@ impl Machine<'_> {
         };
         if self.hangs(&issued.work) {
             let message = "this instruction launches SIMT, and pto.dispatch = \"direct\" gives it no warp scheduler";
-            return self.trap(rules::LAUNCH_HANG, step, message);
+            return self.trap(&ir::DIRECT, step, message);
         }
         self.device.spend(timing.issue);
         let pipe = footprint.phases.first().map_or(Pipe::S, |phase| phase.pipe);
@@ -88,6 +88,12 @@ impl Machine<'_> {
         let mut ended = 0;
         let last = footprint.phases.len().saturating_sub(1);
         for (i, phase) in footprint.phases.iter().enumerate() {
+            // A first phase on V stands for 001's contract that loads are observed there. The lanes themselves are read
+            // by the scalar unit, in order with its own writes; the end of the instruction orders V after those anyway.
+            let observing = i < last && phase.pipe == Pipe::V;
+            if observing {
+                self.device.clocks.order(Pipe::S, phase.pipe);
+            }
             if i == 1 {
                 for pipe in footprint.waits_for {
                     self.device.clocks.order(*pipe, phase.pipe);
@@ -104,7 +110,6 @@ impl Machine<'_> {
                     self.touch(&issued.work, *touch, phase.pipe, outcome, step);
                 }
             }
-            let observing = i < last && phase.pipe == Pipe::V;
             let cycles = match phase.pipe {
                 _ if observing => continue,
                 Pipe::S => outcome.cost.scalar,

@@ -1,4 +1,7 @@
 //! The rules that only a run can raise.
+//!
+//! What a check finds where constants tell, and a run otherwise, is one mistake and has one rule: those are in
+//! [`pto_ir::check::rules`] and [`pto_isa::rules`].
 
 use pto_isa::{Rule, Severity};
 
@@ -51,11 +54,6 @@ rules! {
         help "load the tile, or the part of it that its valid extents cover, before it is read"
         spec "SPEC, Device model: Addresses and overlaps are real; UB holds whatever the last kernel left there."
     }
-    UNINIT_ADDRESS = "uninit.address" Error {
-        "a tile is used before it has an address"
-        help "give it one with pto.alloc_tile addr = ... or pto.tassign, or leave out all addresses and let `pto lower` place the tiles"
-        spec "001, Manual Mode: resources must be bound explicitly before issuing the instruction."
-    }
     ALIAS_CLOBBERED = "alias.clobbered" Error {
         "a tile is read whose bytes another tile has overwritten since"
         help "place the tiles apart, or load the first one again"
@@ -66,20 +64,10 @@ rules! {
         help "pass a larger array, or correct shape, strides or offsets of the view"
         spec "CLI: A buffer smaller than what a view addresses is an error before anything runs."
     }
-    BOUNDS_SCALAR = "bounds.scalar" Error {
-        "a scalar access leaves its buffer or tile"
-        help "correct the offset"
-        spec "SPEC: Nothing is ever written outside a buffer, on any target, in any mode."
-    }
     FLUSH_MISSING = "flush.missing" Warning {
         "scattered data may still sit in the data cache when the host reads it"
         help "end the kernel with pto.dcci and pto.dsb"
         spec "001, Cache-Coherence Flush Pattern: MSCATTER does not insert a GM cache flush; kernel authors should append it when the host code reads back the GM table immediately after the kernel returns."
-    }
-    LAUNCH_HANG = "launch.hang" Error {
-        "a kernel that is entered by a function-pointer call hangs in its first SIMT launch"
-        help "launch the kernel with the standard launch syntax (drop pto.dispatch = \"direct\")"
-        spec "001, Runtime Dispatch Requirement: a direct C function-pointer call skips the SIMT context init, so the first async_invoke has no warp scheduler to dispatch into and hangs."
     }
     LAUNCH_LIMIT = "launch.step-limit" Error {
         "the run was ended because it took more steps than allowed"
@@ -90,10 +78,5 @@ rules! {
         "the arguments of a run fit the parameters of the function"
         help "bind every parameter with --arg NAME=VALUE, of the parameter's type"
         spec "CLI: --arg NAME=VALUE binds a parameter."
-    }
-    BOUNDS_LOOP = "bounds.loop" Error {
-        "a loop's step is positive"
-        help "use a positive step; a loop counts upwards"
-        spec "Decided here, as MLIR has it: scf.for has a positive step."
     }
 }

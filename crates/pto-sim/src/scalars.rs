@@ -1,11 +1,11 @@
 //! Scalar accesses to global memory and tiles.
 
+use pto_ir::check::rules as ir;
 use pto_ir::{OpKind, Pipe, ValueId};
 use pto_isa::ElementType;
 
 use crate::hazard::Kind;
 use crate::machine::{Machine, decode, encode};
-use crate::rules;
 use crate::state::{TileState, Value};
 
 impl Machine<'_> {
@@ -36,6 +36,7 @@ impl Machine<'_> {
                 self.tile_element(*tile, self.operand(*offset)).map(|(state, at)| {
                     let size = state.tile.element.size();
                     let value = decode(state.tile.element, &self.ub[at as usize..(at + size) as usize]);
+                    self.check_bytes(&state, at, at + size, step);
                     self.touch_ub(state.owner, &[(at, at + size)], Kind::Read, Pipe::S, step);
                     self.set_value(*result, value);
                 })
@@ -51,7 +52,7 @@ impl Machine<'_> {
             _ => Ok(()),
         };
         if let Err(message) = outcome {
-            self.trap(rules::BOUNDS_SCALAR, step, message);
+            self.trap(&ir::ELEMENT, step, message);
         }
         self.instructions += 1;
         if let Some(timing) = self.timing {

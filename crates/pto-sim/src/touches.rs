@@ -1,7 +1,7 @@
 //! What instructions touch: races, bytes never written, tiles overwritten.
 
 use pto_ir::{Diagnostic, Pipe, Touch, ValueId};
-use pto_isa::Rule;
+use pto_isa::{PadValue, Rule};
 
 use crate::hazard::{Access, Kind, Race};
 use crate::machine::Machine;
@@ -20,11 +20,8 @@ impl Machine<'_> {
                 self.touch_buffer(view.buffer, &ranges, Kind::Read, pipe, step);
             }
             (Touch::WriteDst, Work::Load { tile, .. }) => {
-                let ranges = if tile.tile.pad == pto_isa::PadValue::Null {
-                    tile.valid_ranges()
-                } else {
-                    vec![tile.allocation()]
-                };
+                let ranges =
+                    if tile.tile.pad == PadValue::Null { tile.valid_ranges() } else { vec![tile.allocation()] };
                 self.touch_ub(tile.owner, &ranges, Kind::Write, pipe, step);
             }
             (Touch::ReadSrc, Work::Store { tile, .. }) => {
@@ -73,7 +70,8 @@ impl Machine<'_> {
                 let access = Access { pipe, epoch: self.device.clocks.epoch(pipe), step };
                 let clock = *self.device.clocks.of(pipe);
                 if let Some(race) = self.ub_shadow.access(kind, access, &clock, start, end) {
-                    self.race(rules::RACE_UB, "UB", &race, kind, pipe, step);
+                    let tile = format!("`%{}`", self.function.value(ValueId(owner)).name);
+                    self.race(rules::RACE_UB, &tile, &race, kind, pipe, step);
                 }
             }
         }
@@ -84,7 +82,7 @@ impl Machine<'_> {
         let clock = *self.device.clocks.of(pipe);
         for &(start, end) in ranges {
             if let Some(race) = self.buffers[buffer].shadow.access(kind, access, &clock, start, end) {
-                let name = self.buffers[buffer].name.clone();
+                let name = format!("`{}`", self.buffers[buffer].name);
                 self.race(rules::RACE_GM, &name, &race, kind, pipe, step);
             }
         }
@@ -108,28 +106,29 @@ impl Machine<'_> {
             _ => buffer.shadow.mark(kind, pipe, length, size, &outcome.slots).0,
         };
         if let Some(race) = buffer.shadow.settle(number, kind, access, &clock, (length, size), &outcome.slots) {
-            let name = buffer.name.clone();
+            let name = format!("`{}`", buffer.name);
             self.race(rules::RACE_GM, &name, &race, kind, pipe, step);
         }
     }
 
-    pub(crate) fn race(&mut self, rule: &'static Rule, memory: &str, race: &Race, kind: Kind, pipe: Pipe, step: u32) {
+    /// `what` is the tile or array that is touched now.
+    pub(crate) fn race(&mut self, rule: &'static Rule, what: &str, race: &Race, kind: Kind, pipe: Pipe, step: u32) {
         let verb = |kind: Kind| if kind == Kind::Read { "reads" } else { "writes" };
         let (earlier, byte) = (race.earlier, race.byte);
+        let memory = if rule == rules::RACE_UB { "UB" } else { "it" };
         let message = format!(
-            "{} {} byte 0x{byte:x} of {memory} here, and nothing orders that after {} {} it",
+            "{} {} {what} here (byte 0x{byte:x} of {memory}), and nothing orders that after {} {} it",
             pipe.name(),
             verb(kind),
             earlier.pipe.name(),
             if race.earlier_kind == Kind::Read { "reading" } else { "writing" },
         );
-        let help = format!(
-            "set_flag[{0}, {1}, EVENT_IDn] after the earlier access and wait_flag[{0}, {1}, EVENT_IDn] before this one",
-            earlier.pipe.name(),
-            pipe.name()
-        );
+        let pair = format!("[\"{}\", \"{}\", \"EVENT_IDn\"]", earlier.pipe.name(), pipe.name());
+        let help = format!("pto.set_flag{pair} after the earlier access, pto.wait_flag{pair} before this one");
         let (place, other) = (self.place(step), self.place(earlier.step));
-        let label = format!("{} {} it here", earlier.pipe.name(), verb(race.earlier_kind));
+        // What stands later in the program and ran earlier did so in an earlier round of a loop.
+        let round = if earlier.step >= step { ", in an earlier round" } else { "" };
+        let label = format!("{} {} it here{round}", earlier.pipe.name(), verb(race.earlier_kind));
         self.say(Diagnostic::new(rule, place, message).label(other, label).help(help));
     }
 
@@ -145,15 +144,23 @@ impl Machine<'_> {
         };
         for state in read {
             for (start, end) in state.valid_ranges() {
-                match self.contents.read(state.owner, start, end) {
-                    None => {}
-                    Some(problem) => {
-                        self.bad_read(&state, problem, step);
-                        break;
-                    }
+                if !self.check_bytes(&state, start, end, step) {
+                    break;
                 }
             }
         }
+    }
+
+    /// True if these bytes of a tile were written and are still there.
+    pub(crate) fn check_bytes(&mut self, state: &TileState, start: u64, end: u64, step: u32) -> bool {
+        if !self.options.sanitize {
+            return true;
+        }
+        let problem = self.contents.read(state.owner, start, end);
+        if let Some(problem) = problem {
+            self.bad_read(state, problem, step);
+        }
+        problem.is_none()
     }
 
     pub(crate) fn bad_read(&mut self, state: &TileState, problem: Problem, step: u32) {
@@ -163,10 +170,11 @@ impl Machine<'_> {
         match problem {
             Problem::Uninitialised(byte) => {
                 let message = format!(
-                    "expected every byte of the valid region of `%{name}` to be written, found byte 0x{byte:x} of UB (byte {} of the tile) unwritten",
+                    "`%{name}` is read here, but nothing has written its byte {} (0x{byte:x} of UB)",
                     byte - first
                 );
-                self.say(Diagnostic::new(rules::UNINIT_READ, place, message).label(defined, "the tile"));
+                let label = format!("`%{name}`: {}", state.tile);
+                self.say(Diagnostic::new(rules::UNINIT_READ, place, message).label(defined, label));
             }
             Problem::Clobbered(byte, loss) => {
                 let winner = self.function.value(ValueId(loss.winner)).name.clone();
@@ -185,6 +193,11 @@ impl Machine<'_> {
     /// Where there are no pipes, only whose data the bytes hold matters.
     pub(crate) fn record_writes(&mut self, work: &Work, step: u32) {
         let written = match work {
+            // A tile with a pad value is filled to its padded extents.
+            Work::Load { tile, .. } if tile.tile.pad != PadValue::Null => {
+                let (start, end) = tile.allocation();
+                return self.contents.write(tile.owner, start, end, step);
+            }
             Work::Load { tile, .. } => Some(tile),
             Work::Move { dst, .. } | Work::Gather { dst, .. } | Work::Tile { dst, .. } => Some(dst),
             Work::Store { .. } | Work::Scatter { .. } | Work::Collective(_) => None,

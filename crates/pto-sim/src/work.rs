@@ -1,5 +1,6 @@
 //! Instructions with their operands, as they were when they were issued.
 
+use pto_ir::check::rules as ir;
 use pto_ir::{Executed, Footprint, OpKind, ValueId};
 use pto_isa::{Atomic, Coalesce, Instruction, Rule, Target, rules as isa};
 
@@ -122,7 +123,7 @@ impl Machine<'_> {
             Value::Tile(state) if state.tile.address.is_some() => Ok(**state),
             Value::Tile(_) => {
                 let name = &self.function.value(id).name;
-                Err((rules::UNINIT_ADDRESS, format!("expected `%{name}` to have an address, found none")))
+                Err((&ir::UNASSIGNED, format!("expected `%{name}` to have an address, found none")))
             }
             _ => Err((isa::TYPE_NAME, "expected a tile".into())),
         }

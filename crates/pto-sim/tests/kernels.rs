@@ -208,7 +208,7 @@ fn a_flag_set_twice_is_found() {
 #[test]
 fn a_direct_dispatch_hangs_on_a5() {
     let plan = Plan { direct: true, ..Plan::default() };
-    assert_eq!(rules(&scatter(Target::A5, plan, UNIQUE)), ["launch.hang"]);
+    assert_eq!(rules(&scatter(Target::A5, plan, UNIQUE)), ["launch.direct-dispatch"]);
     assert_eq!(rules(&scatter(Target::A2A3, plan, UNIQUE)), [""; 0]);
 }
 
@@ -271,6 +271,70 @@ fn a_set_that_comes_later_in_program_order_still_satisfies_a_wait() {
     k.op(OpKind::WaitFlag(flag));
     k.op(OpKind::SetFlag(flag));
     assert_eq!(rules(&k.run(Target::A5, &[], &Options::default())), [""; 0]);
+}
+
+#[test]
+fn a_barrier_never_returns_from_a_pipe_that_hangs() {
+    let mut k = Kernel::new();
+    let flag = Flag { from: Pipe::V, to: Pipe::Mte3, event: 2 };
+    let wait = k.op(OpKind::WaitFlag(flag));
+    k.op(OpKind::Barrier(Pipe::All));
+    k.op(OpKind::SetFlag(flag));
+    let report = k.run(Target::A5, &[], &Options::default());
+    assert_eq!(rules(&report), ["sync.deadlock"]);
+    assert_eq!(report.diagnostics[0].place.start, wait);
+}
+
+#[test]
+fn a_hang_points_to_the_flag_that_was_set_instead() {
+    let mut k = Kernel::new();
+    let set = k.op(OpKind::SetFlag(Flag { from: Pipe::V, to: Pipe::Mte3, event: 2 }));
+    k.op(OpKind::SetFlag(Flag { from: Pipe::S, to: Pipe::Mte2, event: 2 }));
+    k.op(OpKind::WaitFlag(Flag { from: Pipe::V, to: Pipe::Mte3, event: 3 }));
+    let report = k.run(Target::A5, &[], &Options::default());
+    assert_eq!(rules(&report), ["sync.deadlock"]);
+    let labels: Vec<u32> = report.diagnostics[0].labels.iter().map(|(place, _)| place.start).collect();
+    assert_eq!(labels, [set], "flags of other pipes have nothing to do with it");
+}
+
+#[test]
+fn a_scalar_read_of_an_unwritten_element_is_found() {
+    for written in [false, true] {
+        let mut k = Kernel::new();
+        let tile = k.tile("tile", Tile::new(ElementType::I32, 1, 8), 0);
+        let x = k.define("x", Type::Scalar(ElementType::I32));
+        k.op(OpKind::Constant { result: x, value: pto_ir::Constant::Integer(5) });
+        let offset = Operand::Number(3);
+        if written {
+            k.op(OpKind::SetValue { tile, offset, value: x });
+        }
+        let y = k.define("y", Type::Scalar(ElementType::I32));
+        k.op(OpKind::GetValue { result: y, tile, offset });
+        for target in [Target::Cpu, Target::A2A3] {
+            let report = simulate(&k.module, &k.function, target, &BTreeMap::new(), &Options::default());
+            assert_eq!(rules(&report), if written { vec![] } else { vec!["uninit.read"] });
+        }
+    }
+}
+
+#[test]
+fn a_view_beyond_its_buffer_is_found_before_anything_runs() {
+    let mut k = Kernel::new();
+    k.function.parameters = 1;
+    let to = k.define("to", Type::Pointer(ElementType::F32));
+    let x = k.define("x", Type::Scalar(ElementType::F32));
+    k.op(OpKind::Constant { result: x, value: pto_ir::Constant::Float(1.5) });
+    k.op(OpKind::StoreScalar { pointer: to, offset: Operand::Number(0), value: x });
+    let shape = vec![Some(9), Some(8)];
+    let ty = ViewType { kind: ViewKind::Tensor, element: ElementType::F32, shape, strides: None, layout: None };
+    let view = k.define("view", Type::View(ty));
+    let number = |numbers: &[i64]| numbers.iter().map(|n| Operand::Number(*n)).collect();
+    let (shape, strides) = (number(&[9, 8]), number(&[8, 1]));
+    let place = k.op(OpKind::MakeView { result: view, pointer: to, shape, strides, layout: None });
+    let report = k.run(Target::A5, &[("to", floats([0.0; 64]))], &Options::default());
+    assert_eq!((rules(&report), report.instructions), (vec!["bounds.buffer"], 0));
+    assert_eq!(report.diagnostics[0].place.start, place);
+    assert!(report.buffers[0].1.iter().all(|byte| *byte == 0));
 }
 
 /// What 001 says in words comes out in cycles.

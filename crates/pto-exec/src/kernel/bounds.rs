@@ -76,8 +76,11 @@ impl<W: Word> Block<W> {
 
 impl Resolver {
     pub(crate) fn new(bounds: Bounds, capacity: u64, signed: bool) -> Self {
-        let divisor = if bounds == Bounds::Wrap { capacity.max(1) } else { 1 };
-        let moduli = [Modulus::new(divisor, true), Modulus::new(divisor, false)];
+        // Two divisions take as long as a small transfer: only where they are needed.
+        let moduli = match bounds {
+            Bounds::Wrap if capacity > 0 => [Modulus::new(capacity, true), Modulus::new(capacity, false)],
+            _ => [Modulus::ONE; 2],
+        };
         Self { bounds, capacity, signed, part: None, moduli }
     }
 

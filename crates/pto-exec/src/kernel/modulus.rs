@@ -12,6 +12,9 @@ pub(crate) struct Modulus {
 }
 
 impl Modulus {
+    /// The divisor of those who do not divide.
+    pub(crate) const ONE: Self = Self { divisor: 1, reciprocal: u64::MAX };
+
     /// The divisor for words of 4 bytes (`narrow`) or 8. It is not 0; where it does not fit, it is not used.
     pub(crate) fn new(divisor: u64, narrow: bool) -> Self {
         // 2^64 does not fit, but one less gives the same quotient, except where the divisor is a power of two.

@@ -4,7 +4,7 @@ use pto_isa::rules::{
     ALIGN_ADDRESS, BOUNDS_UB_ADDRESS, BUDGET_DYN_UB, BUDGET_UB, COMM_ROOT, COMM_STAGING_COUNT, LAUNCH_DYN_UB_TARGET,
     SHAPE_OVERFLOW, SHAPE_VALID_EXTENT,
 };
-use pto_isa::{Coalesce, Finding, Instruction, Role, Target};
+use pto_isa::{Coalesce, Extent, Finding, Instruction, Role, Target};
 
 use super::{Checker, rules};
 use crate::facts::Placement;
@@ -93,7 +93,12 @@ impl<'a> Checker<'a> {
 
     fn dispatch(&mut self, instruction: &Instruction, place: Place) {
         let simt = matches!(instruction, Instruction::MGather { .. } | Instruction::MScatter { .. });
-        let scalar = instruction.coalesce(self.target) == Some(Coalesce::Elem) && lanes(instruction) == Lanes::One;
+        // An extent that only the run knows may turn out to be 1; then the run decides.
+        let payload = instruction.payload();
+        let one = |extent: Extent| extent.known().is_none_or(|extent| extent == 1);
+        let scalar = instruction.coalesce(self.target) == Some(Coalesce::Elem)
+            && one(payload.valid_rows)
+            && one(payload.valid_cols);
         if self.target == Target::A5 && self.function.launch.dispatch == Dispatch::Direct && simt && !scalar {
             let message = format!(
                 "{} launches SIMT, and @{} is dispatched directly: it hangs",

@@ -44,6 +44,7 @@ pub fn lower(module: &Module, target: Target) -> Result<Module, Vec<Diagnostic>>
     let mut lowered = module.clone();
     let mut errors = Vec::new();
     for function in &mut lowered.functions {
+        // Asked of what the author wrote: afterwards every tile has an address.
         let manual = is_manual(function);
         let staged = stage(function, &mut lowered.types);
         match place(&staged, &lowered.types, target) {
