@@ -1,6 +1,7 @@
 //! A failing and a corrected program for each rule, as files that a test checks.
 
 /// A program that breaks a rule beside one that does not.
+#[derive(Clone, Copy)]
 pub(crate) struct Example {
     /// The target that the rule is judged for.
     pub(crate) target: &'static str,
@@ -120,12 +121,48 @@ files! {
     "unsupported.op"
 }
 
-/// The example of a rule: a file, or one of the short texts beside the rules on reading.
+macro_rules! kernels {
+    ($($rule:literal $name:literal $target:literal)*) => {
+        /// Rules that only a run raises, each with a kernel of `tests/kernels` and its clean twin.
+        static KERNELS: &[(&str, Example)] = &[$((
+            $rule,
+            Example {
+                target: $target,
+                failing: include_str!(concat!("../../../tests/kernels/", $rule, "/", $name, ".pto")),
+                corrected: include_str!(concat!("../../../tests/kernels/", $rule, "/", $name, ".clean.pto")),
+            },
+        )),*];
+    };
+}
+
+kernels! {
+    "alias.clobbered" "address_argument" "a5"
+    "bounds.buffer" "view_parameter" "a5"
+    "bounds.lane" "pto_as_a5" "a5"
+    "bounds.negative-lane" "skip_a5" "a5"
+    "conflict.collision" "ssa_cpu" "cpu"
+    "conflict.nondeterministic" "pto_as" "a5"
+    "flush.missing" "no_dsb" "a5"
+    "launch.argument" "tile_parameter" "a5"
+    "launch.step-limit" "long_loop" "a5"
+    "race.gm" "store_scalar_then_load" "a5"
+    "race.ub" "tgetval" "a5"
+    "sync.deadlock" "scalar_waits" "a5"
+    "sync.double-set" "every_round" "a2a3"
+    "sync.event-collision" "gather" "a2a3"
+    "sync.never-waited" "left_set" "a5"
+    "uninit.read" "tgetval" "a5"
+}
+
+/// The example of a rule: a file, a kernel, or one of the short texts beside the rules on reading.
 pub(crate) fn of(rule: &str) -> Option<Example> {
     if let Some((_, text)) = FILES.iter().find(|(name, _)| *name == rule) {
         let (head, programs) = text.split_once('\n')?;
         let (failing, corrected) = programs.split_once(MARKER)?;
         return Some(Example { target: head.strip_prefix("// target: ")?, failing, corrected });
+    }
+    if let Some((_, kernel)) = KERNELS.iter().find(|(name, _)| *name == rule) {
+        return Some(*kernel);
     }
     let known = pto_text::rules::EXAMPLES.iter().find(|example| example.rule.name == rule)?;
     Some(Example { target: "a5", failing: known.failing, corrected: known.corrected })
@@ -144,12 +181,8 @@ mod tests {
 
     /// Rules that no short text breaks when it is checked: only a run, a corpus or a very large file does.
     const WITHOUT: &[&str] = &[
-        "bounds.lane",
-        "bounds.negative-lane",
         "comm.caller",
         "comm.hole",
-        "conflict.collision",
-        "conflict.nondeterministic",
         "parse.file-size",
         "parse.nesting",
         "parse.too-many-errors",
@@ -169,6 +202,10 @@ mod tests {
     #[test]
     fn failing_programs_break_their_rule_and_corrected_ones_none() {
         for rule in all_rules() {
+            // Kernels are run, and held against what they expect, by the test of kernels.
+            if KERNELS.iter().any(|(name, _)| *name == rule.name) {
+                continue;
+            }
             let Some(Example { target, failing, corrected }) = of(rule.name) else { continue };
             // The texts beside the rules on reading are fragments: what they say is judged where they stand.
             let fragment = !FILES.iter().any(|(name, _)| *name == rule.name);
