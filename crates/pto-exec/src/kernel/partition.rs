@@ -15,7 +15,7 @@ use super::offsets::{AnyOffsets, Offsets, Word};
 use super::simd::{self, Backend};
 
 /// The number of buckets. With twice as many write streams a partition takes nearly twice as long, while applying one
-/// gets hardly faster: the step is that from 64 to 128 streams on every machine measured.
+/// gets hardly faster: the step is that from 64 to 128 streams (`docs/performance.md`).
 pub(crate) const BUCKETS: usize = 64;
 
 /// Entries left free after each bucket, so that equally long buckets do not compete for the same sets of the cache:
