@@ -1,7 +1,10 @@
 //! Elementwise gathers and scatters of one run, on one thread or several.
 
+use core::slice::ChunksMut;
+
 use pto_isa::{Atomic, ElementType};
 
+use super::cache::Caches;
 use super::cost::{Method, PARALLEL_LANES, Skew};
 use super::share::Sample;
 use super::{Engine, cuts};
@@ -9,10 +12,16 @@ use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::{Bounds, Part};
 use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run, gather};
 use crate::kernel::kind::{Kernel, kernel};
-use crate::kernel::partition::{Buckets, Partition, Split, entry_bytes, region_length};
+use crate::kernel::partition::{Chunking, Partition, Split, entry_bytes};
 
 /// Below this cap there is too little memory to sort in.
 const LEAST_MEMORY: usize = 4 << 20;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Lanes for each line of the table from which on a bucket's part of it is read in order before it is needed.
+const DENSE: usize = 2;
 
 /// Lanes that are looked at and then carried out while they are in the first-level cache.
 const UNDO_LANES: usize = 16384;
@@ -77,10 +86,10 @@ impl Engine {
         match method {
             Method::Direct => scatter.direct(table),
             Method::Owned => scatter.owned(table, &sample),
-            Method::Partitioned => {
-                self.check_lanes(&lookup, run)?;
-                scatter.partitioned(table).or_else(|table| scatter.owned(table, &sample))
-            }
+            Method::Partitioned => match scatter.partitioned(table) {
+                Ok(done) => done,
+                Err(table) => scatter.owned(table, &sample),
+            },
         }
     }
 
@@ -226,48 +235,67 @@ impl Scatter<'_> {
     }
 
     /// Sorts lanes by destination and applies them; gives the table back if there is no memory for it.
-    fn partitioned<'t>(&self, table: &'t mut [u8]) -> Result<usize, &'t mut [u8]> {
-        let Self { engine, kernel, run, .. } = *self;
+    fn partitioned<'t>(&self, table: &'t mut [u8]) -> Result<Result<usize, Outside>, &'t mut [u8]> {
+        let Self { engine, kernel, lookup, run, .. } = *self;
         let Some(split) = Split::of(table.len() / kernel.size()) else { return Err(table) };
         if engine.memory_cap < LEAST_MEMORY {
             return Err(table);
         }
         let entry = entry_bytes(kernel.size());
-        // A ninth is for the gaps between buckets.
-        let round = run.length.min(engine.memory_cap / entry / 9 * 8).clamp(1, 1 << 31);
+        // A quarter is for chunks that are not full.
+        let round = run.length.min(engine.memory_cap / entry / 5 * 4).clamp(1, 1 << 31);
         let threads = engine.threads.get();
-        let region = region_length(round.div_ceil(threads)) * entry;
+        let chunking = Chunking::of(round.div_ceil(threads));
+        let region = chunking.entries() * entry;
         engine.scratch.with(region * threads, |memory| {
             let Some(memory) = memory else { return Err(table) };
+            // A single round looks at lanes while sorting them; of several, none may be applied before all are seen.
+            if round < run.length && engine.check_lanes(&lookup, run).is_err() {
+                return Ok(Err(Outside));
+            }
             let rounds = (0..run.length).step_by(round);
             let outside = rounds.map(|from| {
                 let run = run.part(from, run.length.min(from + round));
-                self.round(table, split, run, memory, region)
+                self.round(table, (split, chunking), run, memory.chunks_mut(region))
             });
             Ok(outside.sum())
         })
     }
 
     /// One round of a partition.
-    fn round(&self, table: &mut [u8], split: Split, run: Run, memory: &mut [u8], region: usize) -> usize {
+    fn round(
+        &self,
+        table: &mut [u8],
+        (split, chunking): (Split, Chunking),
+        run: Run,
+        memory: ChunksMut<'_, u8>,
+    ) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, tile, .. } = *self;
-        let tasks = cuts(run.length, engine.threads.get()).into_iter().zip(memory.chunks_mut(region)).collect();
+        let tasks = cuts(run.length, engine.threads.get()).into_iter().zip(memory).collect();
         let partitions = engine.each(tasks, |((from, to), region)| {
-            let partition = Partition { lookup, run: run.part(from, to), split };
-            partition.write(engine.backend, kernel.size(), tile, region)
+            let partition = Partition { lookup, run: run.part(from, to), split, chunking };
+            let (buckets, outside) = partition.write(engine.backend, kernel.size(), tile, region);
+            (&*region, buckets, outside)
         });
-        let outside = partitions.iter().map(|(_, outside)| outside).sum();
-        let regions: Vec<(&[u8], Buckets)> =
-            memory.chunks(region).zip(partitions).map(|(region, (buckets, _))| (region, buckets)).collect();
+        let outside = partitions.iter().map(|(_, _, outside)| outside).sum();
+        if lookup.resolver.bounds == Bounds::Checked && outside > 0 {
+            return Err(Outside);
+        }
         let entry = entry_bytes(kernel.size());
+        let is_dense = run.length / DENSE >= table.len() / LINE;
         let buckets = table.chunks_mut(split.bucket_length() * kernel.size()).enumerate().collect();
-        engine.each(buckets, |(bucket, table)| {
-            for (region, buckets) in &regions {
-                let entries = buckets[bucket].start * entry..buckets[bucket].end * entry;
-                kernel.apply(engine.backend, table, &region[entries]);
+        engine.each(buckets, |(bucket, table): (usize, &mut [u8])| {
+            // Most lines will be needed, and the machine fetches them faster in order.
+            if is_dense && table.len() <= Caches::get().l2 {
+                core::hint::black_box(table.iter().step_by(LINE).fold(0, |sum: u8, byte| sum ^ byte));
+            }
+            for (region, buckets, _) in &partitions {
+                for piece in buckets.pieces(bucket) {
+                    kernel.apply(engine.backend, table, &region[piece.start * entry..piece.end * entry]);
+                }
             }
         });
-        outside
+        Ok(outside)
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Engine {
     backend: Backend,
     memory_cap: usize,
     method: Option<Method>,
+    /// Few lanes are carried out on the spot, without the kernels that a caller has asked for.
+    takes_few: bool,
     scratch: Scratch,
 }
 
@@ -58,11 +60,13 @@ impl Engine {
             backend: Backend::best(),
             memory_cap: Self::DEFAULT_MEMORY_CAP,
             method: None,
+            takes_few: true,
             scratch: Scratch::default(),
         }
     }
 
     /// The engine that is used where none is given.
+    #[inline]
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Engine> = OnceLock::new();
         SHARED.get_or_init(Self::new)
@@ -77,10 +81,11 @@ impl Engine {
         self
     }
 
-    /// The same with another instruction set.
+    /// The same with another instruction set, for transfers of any size.
     #[must_use]
     pub fn with_backend(mut self, backend: Backend) -> Self {
         self.backend = backend;
+        self.takes_few = false;
         self
     }
 
@@ -102,6 +107,7 @@ impl Engine {
     #[must_use]
     pub fn with_method(mut self, method: Method) -> Self {
         self.method = Some(method);
+        self.takes_few = false;
         self
     }
 
@@ -111,6 +117,7 @@ impl Engine {
     }
 
     /// The instruction set in use.
+    #[inline]
     pub fn backend(&self) -> Backend {
         self.backend
     }
@@ -123,6 +130,12 @@ impl Engine {
     /// Bytes that are kept for the next scatter.
     pub fn held_memory(&self) -> usize {
         self.scratch.held()
+    }
+
+    /// True if this many lanes need no kernel: looping over them takes less time than choosing one.
+    #[inline(always)]
+    pub(crate) fn takes_few(&self, lanes: usize) -> bool {
+        lanes <= cost::FEW_LANES && self.takes_few
     }
 
     /// The work of a scatter, for the cost rule.
@@ -140,16 +153,19 @@ impl Engine {
         let length = items.len();
         let queue = Mutex::new(items.into_iter().enumerate());
         let results = Mutex::new(Vec::with_capacity(length));
-        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-        rayon::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|_| {
-                    while let Some((i, item)) = next() {
-                        let result = work(item);
-                        results.lock().unwrap_or_else(PoisonError::into_inner).push((i, result));
-                    }
-                });
+        let work = || {
+            let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            while let Some((i, item)) = next() {
+                let result = work(item);
+                results.lock().unwrap_or_else(PoisonError::into_inner).push((i, result));
             }
+        };
+        // The caller is one of the workers: it need not be woken, and has begun before the others have been.
+        rayon::in_place_scope(|scope| {
+            for _ in 1..workers {
+                scope.spawn(|_| work());
+            }
+            work();
         });
         let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         results.sort_unstable_by_key(|(i, _)| *i);

@@ -39,6 +39,7 @@
 
 mod calls;
 mod fault;
+mod few;
 mod index;
 mod view;
 

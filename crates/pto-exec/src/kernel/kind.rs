@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 
 use pto_isa::{Atomic, ElementType};
 
-use super::combine::{Add, Combine, Max, Min, Replace};
+use super::combine::Combine;
 use super::elements::Moved;
 use super::offsets::{AnyOffsets, Offsets, Word};
 use super::partition::Entry;
@@ -34,54 +34,67 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
     fn scatter_ordered(&self, backend: Backend, table: &mut [u8], order: &[(u64, usize)], tile: &[u8]);
 }
 
-/// The kernel of an element type and an operation.
+/// Runs a body with `$n`, the bytes of an element type, and `$c`, what an operation does to one.
 ///
 /// Replacing depends on the width alone, and so does wrapping addition; 8-bit floats only ever move.
+macro_rules! with_combine {
+    ($element:expr, $atomic:expr, $n:ident, $c:ident => $body:expr) => {{
+        use pto_isa::{Atomic, ElementType as E};
+
+        use $crate::kernel::combine::{Add, Max, Min, Replace};
+        macro_rules! arm {
+            ($size:literal, $kind:ty) => {{
+                #[allow(dead_code, reason = "the body may need the type alone")]
+                const $n: usize = $size;
+                type $c = $kind;
+                $body
+            }};
+        }
+        match ($atomic, $element) {
+            (Atomic::None, E::I8 | E::U8) | (_, E::F8E4M3 | E::F8E5M2 | E::HiF8) => arm!(1, Replace),
+            (Atomic::None, E::I16 | E::U16 | E::F16 | E::BF16) => arm!(2, Replace),
+            (Atomic::None, E::I32 | E::U32 | E::F32) => arm!(4, Replace),
+            (Atomic::None, E::I64 | E::U64 | E::F64) => arm!(8, Replace),
+            (Atomic::Add, E::I8 | E::U8) => arm!(1, Add<u8>),
+            (Atomic::Add, E::I16 | E::U16) => arm!(2, Add<u16>),
+            (Atomic::Add, E::I32 | E::U32) => arm!(4, Add<u32>),
+            (Atomic::Add, E::I64 | E::U64) => arm!(8, Add<u64>),
+            (Atomic::Add, E::F16) => arm!(2, Add<half::f16>),
+            (Atomic::Add, E::BF16) => arm!(2, Add<half::bf16>),
+            (Atomic::Add, E::F32) => arm!(4, Add<f32>),
+            (Atomic::Add, E::F64) => arm!(8, Add<f64>),
+            (Atomic::Max, E::I8) => arm!(1, Max<i8>),
+            (Atomic::Max, E::U8) => arm!(1, Max<u8>),
+            (Atomic::Max, E::I16) => arm!(2, Max<i16>),
+            (Atomic::Max, E::U16) => arm!(2, Max<u16>),
+            (Atomic::Max, E::I32) => arm!(4, Max<i32>),
+            (Atomic::Max, E::U32) => arm!(4, Max<u32>),
+            (Atomic::Max, E::I64) => arm!(8, Max<i64>),
+            (Atomic::Max, E::U64) => arm!(8, Max<u64>),
+            (Atomic::Max, E::F16) => arm!(2, Max<half::f16>),
+            (Atomic::Max, E::BF16) => arm!(2, Max<half::bf16>),
+            (Atomic::Max, E::F32) => arm!(4, Max<f32>),
+            (Atomic::Max, E::F64) => arm!(8, Max<f64>),
+            (Atomic::Min, E::I8) => arm!(1, Min<i8>),
+            (Atomic::Min, E::U8) => arm!(1, Min<u8>),
+            (Atomic::Min, E::I16) => arm!(2, Min<i16>),
+            (Atomic::Min, E::U16) => arm!(2, Min<u16>),
+            (Atomic::Min, E::I32) => arm!(4, Min<i32>),
+            (Atomic::Min, E::U32) => arm!(4, Min<u32>),
+            (Atomic::Min, E::I64) => arm!(8, Min<i64>),
+            (Atomic::Min, E::U64) => arm!(8, Min<u64>),
+            (Atomic::Min, E::F16) => arm!(2, Min<half::f16>),
+            (Atomic::Min, E::BF16) => arm!(2, Min<half::bf16>),
+            (Atomic::Min, E::F32) => arm!(4, Min<f32>),
+            (Atomic::Min, E::F64) => arm!(8, Min<f64>),
+        }
+    }};
+}
+pub(crate) use with_combine;
+
+/// The kernel of an element type and an operation.
 pub(crate) fn kernel(element: ElementType, atomic: Atomic) -> &'static dyn Kernel {
-    use ElementType as E;
-    macro_rules! typed {
-        ($n:literal, $c:ty) => {
-            &Typed::<$n, $c>(PhantomData)
-        };
-    }
-    match (atomic, element) {
-        (Atomic::None, E::I8 | E::U8) | (_, E::F8E4M3 | E::F8E5M2 | E::HiF8) => typed!(1, Replace),
-        (Atomic::None, E::I16 | E::U16 | E::F16 | E::BF16) => typed!(2, Replace),
-        (Atomic::None, E::I32 | E::U32 | E::F32) => typed!(4, Replace),
-        (Atomic::None, E::I64 | E::U64 | E::F64) => typed!(8, Replace),
-        (Atomic::Add, E::I8 | E::U8) => typed!(1, Add<u8>),
-        (Atomic::Add, E::I16 | E::U16) => typed!(2, Add<u16>),
-        (Atomic::Add, E::I32 | E::U32) => typed!(4, Add<u32>),
-        (Atomic::Add, E::I64 | E::U64) => typed!(8, Add<u64>),
-        (Atomic::Add, E::F16) => typed!(2, Add<half::f16>),
-        (Atomic::Add, E::BF16) => typed!(2, Add<half::bf16>),
-        (Atomic::Add, E::F32) => typed!(4, Add<f32>),
-        (Atomic::Add, E::F64) => typed!(8, Add<f64>),
-        (Atomic::Max, E::I8) => typed!(1, Max<i8>),
-        (Atomic::Max, E::U8) => typed!(1, Max<u8>),
-        (Atomic::Max, E::I16) => typed!(2, Max<i16>),
-        (Atomic::Max, E::U16) => typed!(2, Max<u16>),
-        (Atomic::Max, E::I32) => typed!(4, Max<i32>),
-        (Atomic::Max, E::U32) => typed!(4, Max<u32>),
-        (Atomic::Max, E::I64) => typed!(8, Max<i64>),
-        (Atomic::Max, E::U64) => typed!(8, Max<u64>),
-        (Atomic::Max, E::F16) => typed!(2, Max<half::f16>),
-        (Atomic::Max, E::BF16) => typed!(2, Max<half::bf16>),
-        (Atomic::Max, E::F32) => typed!(4, Max<f32>),
-        (Atomic::Max, E::F64) => typed!(8, Max<f64>),
-        (Atomic::Min, E::I8) => typed!(1, Min<i8>),
-        (Atomic::Min, E::U8) => typed!(1, Min<u8>),
-        (Atomic::Min, E::I16) => typed!(2, Min<i16>),
-        (Atomic::Min, E::U16) => typed!(2, Min<u16>),
-        (Atomic::Min, E::I32) => typed!(4, Min<i32>),
-        (Atomic::Min, E::U32) => typed!(4, Min<u32>),
-        (Atomic::Min, E::I64) => typed!(8, Min<i64>),
-        (Atomic::Min, E::U64) => typed!(8, Min<u64>),
-        (Atomic::Min, E::F16) => typed!(2, Min<half::f16>),
-        (Atomic::Min, E::BF16) => typed!(2, Min<half::bf16>),
-        (Atomic::Min, E::F32) => typed!(4, Min<f32>),
-        (Atomic::Min, E::F64) => typed!(8, Min<f64>),
-    }
+    with_combine!(element, atomic, N, C => &Typed::<N, C>(PhantomData))
 }
 
 /// Elements of `N` bytes, combined by `C`.

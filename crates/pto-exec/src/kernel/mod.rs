@@ -16,7 +16,7 @@
 
 pub(crate) mod address;
 pub(crate) mod bounds;
-mod combine;
+pub(crate) mod combine;
 pub(crate) mod elements;
 pub(crate) mod kind;
 pub(crate) mod lanes;
