@@ -13,7 +13,6 @@
 //!    lanes to fill the buckets ([`PARTITION_LANES`]), and when lanes are spread. If an eighth of a sample repeats
 //!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
 //!    have most of the work left to do after all have sorted.
-//!    Replacing does not wait for the old value, so that one thread alone has nothing to gain from sorting.
 //! 3. Otherwise Owned with several threads, Direct with one.
 //!
 //! Rows are Owned or Direct: a row that is worth its own cache lines gains nothing from being copied twice.
@@ -51,8 +50,6 @@ pub enum Method {
 pub(crate) struct Work {
     pub(crate) lanes: usize,
     pub(crate) table_bytes: usize,
-    /// The old value of a slot does not matter.
-    pub(crate) replaces: bool,
     pub(crate) threads: usize,
     pub(crate) caches: Caches,
 }
@@ -70,9 +67,7 @@ pub(crate) struct Skew {
 impl Work {
     /// True if a partition pays, provided that the lanes are spread.
     pub(crate) fn pays_partition(&self) -> bool {
-        self.lanes >= PARTITION_LANES
-            && self.table_bytes > self.caches.l2.saturating_mul(SPILL)
-            && (self.threads > 1 || !self.replaces)
+        self.lanes >= PARTITION_LANES && self.table_bytes > self.caches.l2.saturating_mul(SPILL)
     }
 
     /// The way of a scatter.
@@ -93,7 +88,7 @@ mod tests {
     use super::*;
 
     const CACHES: Caches = Caches { l2: 1 << 20, l3: 16 << 20 };
-    const WORK: Work = Work { lanes: 1 << 22, table_bytes: 64 << 20, replaces: false, threads: 2, caches: CACHES };
+    const WORK: Work = Work { lanes: 1 << 22, table_bytes: 64 << 20, threads: 2, caches: CACHES };
 
     #[test]
     fn the_way_changes_at_each_crossover_and_nowhere_else() {
@@ -111,9 +106,6 @@ mod tests {
         assert_eq!(spread(Work { lanes: PARALLEL_LANES, ..WORK }), Owned);
         assert_eq!(spread(Work { lanes: PARALLEL_LANES - 1, ..WORK }), Direct);
         assert_eq!(spread(Work { lanes: PARTITION_LANES - 1, threads: 1, ..WORK }), Direct);
-        // Replacing.
-        assert_eq!(spread(Work { replaces: true, ..WORK }), Partitioned);
-        assert_eq!(spread(Work { replaces: true, threads: 1, ..WORK }), Direct);
         assert_eq!(spread(Work { threads: 1, ..WORK }), Partitioned);
         // A machine that says nothing about its caches is one with usual ones.
         assert_eq!(spread(Work { caches: Caches::USUAL, ..WORK }), Partitioned);

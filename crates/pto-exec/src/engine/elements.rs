@@ -4,27 +4,20 @@ use core::slice::ChunksMut;
 
 use pto_isa::{Atomic, ElementType};
 
-use super::cache::Caches;
 use super::cost::{Method, PARALLEL_LANES, Skew};
 use super::share::Sample;
 use super::{Engine, cuts};
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::{Bounds, Part};
 use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run, gather};
-use crate::kernel::kind::{Kernel, kernel};
+use crate::kernel::kind::{Kernel, PartLanes, kernel};
 use crate::kernel::partition::{Chunking, Partition, Split, entry_bytes};
 
 /// Below this cap there is too little memory to sort in.
 const LEAST_MEMORY: usize = 4 << 20;
 
-/// Bytes of a cache line.
-const LINE: usize = 64;
-
-/// Lanes for each line of the table from which on a bucket's part of it is read in order before it is needed.
-const DENSE: usize = 2;
-
 /// Lanes that are looked at and then carried out while they are in the first-level cache.
-const UNDO_LANES: usize = 16384;
+const UNDO_LANES: usize = 4096;
 
 impl Engine {
     /// True if this many lanes get more than the caller's thread.
@@ -67,7 +60,7 @@ impl Engine {
         if lanes < PARALLEL_LANES && self.method.is_none() {
             return scatter.direct(table);
         }
-        let work = self.work(lanes, capacity.saturating_mul(scatter.kernel.size()), atomic);
+        let work = self.work(lanes, capacity.saturating_mul(scatter.kernel.size()));
         let is_direct = match self.method {
             Some(method) => method == Method::Direct,
             None => !self.is_parallel(lanes) && !work.pays_partition(),
@@ -219,7 +212,14 @@ impl Scatter<'_> {
             None => engine.check_lanes(&lookup, run)?,
         }
         let parts = sample.parts(resolver.capacity, engine.threads.get());
+        let words = if lookup.is_narrow() { lookup.whole::<[u8; 4]>(run) } else { None };
+        let words = words.filter(|_| run.payload.step == 1);
         let outside = engine.each(split_parts(table, &parts, kernel.size()), |(part, table)| {
+            if let Some(words) = words {
+                let values = &tile[run.payload.start * kernel.size()..][..run.length * kernel.size()];
+                let lanes = PartLanes { words, part, capacity: resolver.capacity };
+                return kernel.scatter_part(engine.backend, table, lanes, values);
+            }
             let lookup = Lookup { resolver: resolver.within(part), ..lookup };
             lookup.for_each_block(engine.backend, run, &mut |moved| kernel.scatter(engine.backend, table, moved, tile))
         });
@@ -282,13 +282,8 @@ impl Scatter<'_> {
             return Err(Outside);
         }
         let entry = entry_bytes(kernel.size());
-        let is_dense = run.length / DENSE >= table.len() / LINE;
         let buckets = table.chunks_mut(split.bucket_length() * kernel.size()).enumerate().collect();
         engine.each(buckets, |(bucket, table): (usize, &mut [u8])| {
-            // Most lines will be needed, and the machine fetches them faster in order.
-            if is_dense && table.len() <= Caches::get().l2 {
-                core::hint::black_box(table.iter().step_by(LINE).fold(0, |sum: u8, byte| sum ^ byte));
-            }
             for (region, buckets, _) in &partitions {
                 for piece in buckets.pieces(bucket) {
                     kernel.apply(engine.backend, table, &region[piece.start * entry..piece.end * entry]);

@@ -14,7 +14,6 @@ pub(crate) use crate::kernel::elements::Outside;
 use crate::kernel::simd::Backend;
 use cache::Caches;
 use cost::Method;
-use pto_isa::Atomic;
 use scratch::Scratch;
 
 /// Carries out gathers and scatters: threads, memory and instruction set are its, results do not depend on them.
@@ -139,9 +138,8 @@ impl Engine {
     }
 
     /// The work of a scatter, for the cost rule.
-    fn work(&self, lanes: usize, table_bytes: usize, atomic: Atomic) -> cost::Work {
-        let replaces = atomic == Atomic::None;
-        cost::Work { lanes, table_bytes, replaces, threads: self.threads.get(), caches: Caches::get() }
+    fn work(&self, lanes: usize, table_bytes: usize) -> cost::Work {
+        cost::Work { lanes, table_bytes, threads: self.threads.get(), caches: Caches::get() }
     }
 
     /// Calls `work` once for each item, on as many threads as the engine has, and returns the results in order.

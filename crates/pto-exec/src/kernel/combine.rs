@@ -8,6 +8,9 @@ use super::simd::{Backend, Simd, Task, run_plain};
 
 /// An operation on elements of `N` bytes.
 pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
+    /// The old content matters: the machine's own loads ask for a slot's cache line early.
+    const READS: bool = true;
+
     /// Runs a task that combines element by element, with an instruction set where that matters.
     #[inline(always)]
     fn enter<T: Task>(_: Backend, task: T) -> T::Output {
@@ -19,7 +22,7 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
 
     /// True if [`combine_tame`](Self::combine_tame) is right for all of these new values.
     #[inline(always)]
-    fn are_tame(_: &[[u8; N]]) -> bool {
+    fn are_tame(_: impl Iterator<Item = [u8; N]>) -> bool {
         false
     }
 
@@ -51,6 +54,8 @@ pub(crate) struct Max<T>(PhantomData<T>);
 pub(crate) struct Min<T>(PhantomData<T>);
 
 impl<const N: usize> Combine<N> for Replace {
+    const READS: bool = false;
+
     #[inline(always)]
     fn combine<S: Simd>(_: S, _: [u8; N], new: [u8; N]) -> [u8; N] {
         new
@@ -169,10 +174,10 @@ macro_rules! long_floats {
             }
 
             #[inline(always)]
-            fn are_tame(new: &[[u8; $bytes]]) -> bool {
+            fn are_tame(new: impl Iterator<Item = [u8; $bytes]>) -> bool {
                 let losing = <$type>::to_le_bytes(-0.0);
-                let special = |value: &[u8; $bytes]| <$type>::from_le_bytes(*value).is_nan() | (*value == losing);
-                !new.iter().fold(false, |any, value| any | special(value))
+                let special = |value: [u8; $bytes]| <$type>::from_le_bytes(value).is_nan() | (value == losing);
+                !new.fold(false, |any, value| any | special(value))
             }
 
             #[inline(always)]
@@ -199,10 +204,10 @@ macro_rules! long_floats {
             }
 
             #[inline(always)]
-            fn are_tame(new: &[[u8; $bytes]]) -> bool {
+            fn are_tame(new: impl Iterator<Item = [u8; $bytes]>) -> bool {
                 let losing = <$type>::to_le_bytes(0.0);
-                let special = |value: &[u8; $bytes]| <$type>::from_le_bytes(*value).is_nan() | (*value == losing);
-                !new.iter().fold(false, |any, value| any | special(value))
+                let special = |value: [u8; $bytes]| <$type>::from_le_bytes(value).is_nan() | (value == losing);
+                !new.fold(false, |any, value| any | special(value))
             }
 
             #[inline(always)]

@@ -8,12 +8,15 @@ use core::marker::PhantomData;
 
 use pto_isa::{Atomic, ElementType};
 
+use super::BLOCK;
+use super::bounds::{Part, count_outside};
 use super::combine::Combine;
 use super::elements::Moved;
+use super::lanes::Strided;
 use super::offsets::{AnyOffsets, Offsets, Word};
 use super::partition::Entry;
 use super::rows::{RowBlock, prefetch};
-use super::simd::{Backend, Simd, Task};
+use super::simd::{self, Backend, Simd, Task};
 use super::transfer;
 
 /// What a scatter does to the elements of a table.
@@ -24,6 +27,10 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
     /// Combines elements of `tile` into those places of `table`, in order.
     fn scatter(&self, backend: Backend, table: &mut [u8], moved: Moved<'_>, tile: &[u8]);
 
+    /// Combines what falls into a part of a table, which `table` is, in order; returns how many of all lanes are at or
+    /// beyond the capacity. Lanes are their own offsets, and stand for as many elements of `values`.
+    fn scatter_part(&self, backend: Backend, table: &mut [u8], lanes: PartLanes<'_>, values: &[u8]) -> usize;
+
     /// Combines rows of `tile` into those of `table`, in order.
     fn scatter_rows(&self, backend: Backend, table: &mut [u8], block: RowBlock<'_>, tile: &[u8]);
 
@@ -32,6 +39,14 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
 
     /// Combines elements in an order of their own, `(offset in the table, position in the tile)` each.
     fn scatter_ordered(&self, backend: Backend, table: &mut [u8], order: &[(u64, usize)], tile: &[u8]);
+}
+
+/// Lanes of which those that fall into a part of a table are wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct PartLanes<'a> {
+    pub(crate) words: &'a [[u8; 4]],
+    pub(crate) part: Part,
+    pub(crate) capacity: u64,
 }
 
 /// Runs a body with `$n`, the bytes of an element type, and `$c`, what an operation does to one.
@@ -120,6 +135,11 @@ impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
         }
     }
 
+    fn scatter_part(&self, backend: Backend, table: &mut [u8], lanes: PartLanes<'_>, values: &[u8]) -> usize {
+        let (table, values) = (table.as_chunks_mut::<N>().0, values.as_chunks::<N>().0);
+        backend.run(ScatterPart { table, lanes, values, combine: PhantomData::<C> })
+    }
+
     fn scatter_rows(&self, backend: Backend, table: &mut [u8], block: RowBlock<'_>, tile: &[u8]) {
         let (table, tile) = (table.as_chunks_mut::<N>().0, tile.as_chunks::<N>().0);
         backend.run(ScatterRows { table, block, tile, combine: PhantomData::<C> });
@@ -156,6 +176,34 @@ impl<const N: usize, C: Combine<N>, W: Word> Task for Scatter<'_, N, C, W> {
                 transfer::scatter_some::<N, C, W, S>(simd, table, offsets, tile, moved.payload, positions);
             }
         }
+    }
+}
+
+struct ScatterPart<'a, const N: usize, C> {
+    table: &'a mut [[u8; N]],
+    lanes: PartLanes<'a>,
+    values: &'a [[u8; N]],
+    combine: PhantomData<C>,
+}
+
+impl<const N: usize, C: Combine<N>> Task for ScatterPart<'_, N, C> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> usize {
+        let Self { table, lanes: PartLanes { words, part, capacity }, values, .. } = self;
+        let (mut kept, mut positions) = ([[0; 4]; BLOCK], [0; BLOCK]);
+        let mut outside = 0;
+        for (words, values) in words.chunks(BLOCK).zip(values.chunks(BLOCK)) {
+            if Word::largest(words) >= capacity {
+                outside += count_outside(words, capacity);
+            }
+            let range = (part.base, part.length);
+            let (offsets, positions) = Offsets::keep(simd, words, range, &mut kept, &mut positions);
+            let dense = Strided { start: 0, step: 1 };
+            transfer::scatter_some::<N, C, _, S>(simd, table, offsets, values, dense, positions);
+        }
+        outside
     }
 }
 
@@ -198,10 +246,32 @@ impl<const N: usize, C: Combine<N>> Task for Apply<'_, N, C> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        for entry in self.entries {
-            let slot = &mut self.table[u32::from_le_bytes(entry.offset) as usize];
-            *slot = C::combine(simd, *slot, entry.value);
+        let Self { table, entries, .. } = self;
+        if C::are_tame(entries.iter().map(|entry| entry.value)) {
+            apply(table, entries, |old, new| C::combine_tame(simd, old, new));
+        } else {
+            apply(table, entries, |old, new| C::combine(simd, old, new));
         }
+    }
+}
+
+/// Entries between asking for a slot and combining it.
+const AHEAD: usize = 128;
+
+#[inline(always)]
+fn apply<const N: usize>(table: &mut [[u8; N]], entries: &[Entry<N>], combine: impl Fn([u8; N], [u8; N]) -> [u8; N]) {
+    let slot = |entry: &Entry<N>| u32::from_le_bytes(entry.offset) as usize;
+    let (first, ahead) = entries.split_at(AHEAD.min(entries.len()));
+    first.iter().for_each(|entry| simd::prefetch_far(table, slot(entry)));
+    let (soon, rest) = entries.split_at(ahead.len());
+    for (entry, next) in soon.iter().zip(ahead) {
+        simd::prefetch_far(table, slot(next));
+        let slot = &mut table[slot(entry)];
+        *slot = combine(*slot, entry.value);
+    }
+    for entry in rest {
+        let slot = &mut table[slot(entry)];
+        *slot = combine(*slot, entry.value);
     }
 }
 
