@@ -8,7 +8,8 @@
 //!   read and written once more, but then every part of the table is visited once, in cache.
 //!
 //! The rule, with the sizes that were measured (`docs/performance.md`):
-//! 1. Fewer than [`PARALLEL_LANES`] lanes do not pay for waking a thread: Direct.
+//! 1. Fewer than [`PARALLEL_LANES`] lanes do not pay for waking a thread, and a table within the first-level cache
+//!    ([`NEAR_BYTES`]) is updated as fast as lanes can be read: Direct.
 //! 2. A partition pays when the table is far beyond the second-level cache ([`SPILL`] times), when there are enough
 //!    lanes to fill the buckets ([`PARTITION_LANES`]), and when lanes are spread. If an eighth of a sample repeats
 //!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
@@ -24,6 +25,9 @@ pub(crate) const FEW_LANES: usize = 512;
 
 /// Lanes of an elementwise transfer from which on several threads are used.
 pub(crate) const PARALLEL_LANES: usize = 1 << 15;
+
+/// Bytes of a table that one thread updates as fast as several can look for their lanes.
+pub(crate) const NEAR_BYTES: usize = 1 << 15;
 
 /// Payload bytes of a row transfer from which on several threads are used.
 pub(crate) const PARALLEL_BYTES: usize = 1 << 18;
@@ -75,7 +79,7 @@ impl Work {
         let spread = skew.crowd * 2 <= skew.sampled && skew.repeats * 8 <= skew.sampled;
         if self.pays_partition() && spread {
             Method::Partitioned
-        } else if self.threads > 1 && self.lanes >= PARALLEL_LANES {
+        } else if self.threads > 1 && self.lanes >= PARALLEL_LANES && self.table_bytes > NEAR_BYTES {
             Method::Owned
         } else {
             Method::Direct
@@ -100,6 +104,8 @@ mod tests {
         assert_eq!(spread(Work { table_bytes: spill + 1, ..WORK }), Partitioned);
         assert_eq!(spread(Work { table_bytes: spill, ..WORK }), Owned);
         assert_eq!(spread(Work { table_bytes: spill, threads: 1, ..WORK }), Direct);
+        assert_eq!(spread(Work { table_bytes: NEAR_BYTES + 1, ..WORK }), Owned);
+        assert_eq!(spread(Work { table_bytes: NEAR_BYTES, ..WORK }), Direct);
         // Lanes.
         assert_eq!(spread(Work { lanes: PARTITION_LANES, ..WORK }), Partitioned);
         assert_eq!(spread(Work { lanes: PARTITION_LANES - 1, ..WORK }), Owned);

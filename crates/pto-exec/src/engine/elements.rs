@@ -10,7 +10,7 @@ use super::{Engine, cuts};
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::{Bounds, Part};
 use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run, gather};
-use crate::kernel::kind::{Kernel, PartLanes, kernel};
+use crate::kernel::kind::{Kernel, PartLanes, WholeLanes, kernel};
 use crate::kernel::partition::{Chunking, Partition, Split, entry_bytes};
 
 /// Below this cap there is too little memory to sort in.
@@ -159,7 +159,12 @@ impl Scatter<'_> {
     fn direct(&self, table: &mut [u8]) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, run, tile } = *self;
         if self.undo_is_cheaper(table) {
-            return self.direct_with_undo(table);
+            // Memory that is kept: mapping it anew each time would cost as much as looking at all lanes first.
+            let bytes = table.len();
+            let undo = |memory: Option<&mut [u8]>| memory.map(|memory| self.direct_with_undo(table, memory));
+            if let Some(done) = engine.scratch.with(bytes, undo) {
+                return done;
+            }
         }
         if let Some(offsets) = lookup.check_whole(engine.backend, run) {
             kernel.scatter(engine.backend, table, whole(run, offsets?), tile);
@@ -178,27 +183,39 @@ impl Scatter<'_> {
             && table.len() <= self.engine.memory_cap
     }
 
-    /// As [`direct`](Self::direct), looking at lanes just before they are carried out.
-    fn direct_with_undo(&self, table: &mut [u8]) -> Result<usize, Outside> {
+    /// As [`direct`](Self::direct), looking at lanes just before they are carried out, in `memory` as long as the table.
+    fn direct_with_undo(&self, table: &mut [u8], memory: &mut [u8]) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, run, tile } = *self;
-        let saved = table.to_vec();
-        for from in (0..run.length).step_by(UNDO_LANES) {
-            let run = run.part(from, run.length.min(from + UNDO_LANES));
-            let done = match lookup.check_whole(engine.backend, run) {
-                Some(offsets) => {
-                    offsets.map(|offsets| kernel.scatter(engine.backend, table, whole(run, offsets), tile))
-                }
-                None => engine.check_lanes(&lookup, run).map(|()| {
-                    let scatter = &mut |moved: Moved<'_>| kernel.scatter(engine.backend, table, moved, tile);
-                    lookup.for_each_block(engine.backend, run, scatter);
-                }),
-            };
-            if done.is_err() {
-                table.copy_from_slice(&saved);
-                return Err(Outside);
+        memory.copy_from_slice(table);
+        let done = match self.whole_words() {
+            Some(words) => {
+                let lanes = WholeLanes { words, capacity: lookup.resolver.capacity };
+                kernel.scatter_looking(engine.backend, table, lanes, self.values())
             }
+            None => (0..run.length).step_by(UNDO_LANES).all(|from| {
+                let run = run.part(from, run.length.min(from + UNDO_LANES));
+                let scatter = &mut |moved: Moved<'_>| kernel.scatter(engine.backend, table, moved, tile);
+                let looked = engine.check_lanes(&lookup, run);
+                looked.map(|()| lookup.for_each_block(engine.backend, run, scatter)).is_ok()
+            }),
+        };
+        if done {
+            return Ok(0);
         }
-        Ok(0)
+        table.copy_from_slice(memory);
+        Err(Outside)
+    }
+
+    /// The lanes, if they are their own offsets and values follow each other as they do.
+    fn whole_words(&self) -> Option<&[[u8; 4]]> {
+        let dense = self.lookup.is_narrow() && self.run.payload.step == 1;
+        if dense { self.lookup.whole(self.run) } else { None }
+    }
+
+    /// The values, if they follow each other.
+    fn values(&self) -> &[u8] {
+        let size = self.kernel.size();
+        &self.tile[self.run.payload.start * size..][..self.run.length * size]
     }
 
     /// Each thread scatters what falls into its part of the table.
@@ -212,13 +229,11 @@ impl Scatter<'_> {
             None => engine.check_lanes(&lookup, run)?,
         }
         let parts = sample.parts(resolver.capacity, engine.threads.get());
-        let words = if lookup.is_narrow() { lookup.whole::<[u8; 4]>(run) } else { None };
-        let words = words.filter(|_| run.payload.step == 1);
+        let words = self.whole_words();
         let outside = engine.each(split_parts(table, &parts, kernel.size()), |(part, table)| {
             if let Some(words) = words {
-                let values = &tile[run.payload.start * kernel.size()..][..run.length * kernel.size()];
                 let lanes = PartLanes { words, part, capacity: resolver.capacity };
-                return kernel.scatter_part(engine.backend, table, lanes, values);
+                return kernel.scatter_part(engine.backend, table, lanes, self.values());
             }
             let lookup = Lookup { resolver: resolver.within(part), ..lookup };
             lookup.for_each_block(engine.backend, run, &mut |moved| kernel.scatter(engine.backend, table, moved, tile))

@@ -31,6 +31,10 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
     /// beyond the capacity. Lanes are their own offsets, and stand for as many elements of `values`.
     fn scatter_part(&self, backend: Backend, table: &mut [u8], lanes: PartLanes<'_>, values: &[u8]) -> usize;
 
+    /// Combines lanes that are their own offsets, in order, looking at them on the way: false as soon as one is at or
+    /// beyond the capacity.
+    fn scatter_looking(&self, backend: Backend, table: &mut [u8], lanes: WholeLanes<'_>, values: &[u8]) -> bool;
+
     /// Combines rows of `tile` into those of `table`, in order.
     fn scatter_rows(&self, backend: Backend, table: &mut [u8], block: RowBlock<'_>, tile: &[u8]);
 
@@ -39,6 +43,13 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
 
     /// Combines elements in an order of their own, `(offset in the table, position in the tile)` each.
     fn scatter_ordered(&self, backend: Backend, table: &mut [u8], order: &[(u64, usize)], tile: &[u8]);
+}
+
+/// Lanes that are their own offsets.
+#[derive(Clone, Copy)]
+pub(crate) struct WholeLanes<'a> {
+    pub(crate) words: &'a [[u8; 4]],
+    pub(crate) capacity: u64,
 }
 
 /// Lanes of which those that fall into a part of a table are wanted.
@@ -140,6 +151,11 @@ impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
         backend.run(ScatterPart { table, lanes, values, combine: PhantomData::<C> })
     }
 
+    fn scatter_looking(&self, backend: Backend, table: &mut [u8], lanes: WholeLanes<'_>, values: &[u8]) -> bool {
+        let (table, values) = (table.as_chunks_mut::<N>().0, values.as_chunks::<N>().0);
+        backend.run(ScatterLooking { table, lanes, values, combine: PhantomData::<C> })
+    }
+
     fn scatter_rows(&self, backend: Backend, table: &mut [u8], block: RowBlock<'_>, tile: &[u8]) {
         let (table, tile) = (table.as_chunks_mut::<N>().0, tile.as_chunks::<N>().0);
         backend.run(ScatterRows { table, block, tile, combine: PhantomData::<C> });
@@ -176,6 +192,29 @@ impl<const N: usize, C: Combine<N>, W: Word> Task for Scatter<'_, N, C, W> {
                 transfer::scatter_some::<N, C, W, S>(simd, table, offsets, tile, moved.payload, positions);
             }
         }
+    }
+}
+
+struct ScatterLooking<'a, const N: usize, C> {
+    table: &'a mut [[u8; N]],
+    lanes: WholeLanes<'a>,
+    values: &'a [[u8; N]],
+    combine: PhantomData<C>,
+}
+
+impl<const N: usize, C: Combine<N>> Task for ScatterLooking<'_, N, C> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> bool {
+        let Self { table, lanes: WholeLanes { words, capacity }, values, .. } = self;
+        // All values are handed over each time, so that the next block's can be asked for.
+        words.chunks(BLOCK).enumerate().all(|(i, words)| {
+            let Some(offsets) = Offsets::check(words, capacity) else { return false };
+            let run = Strided { start: i * BLOCK, step: 1 };
+            transfer::scatter::<N, C, _, S>(simd, table, offsets, values, run);
+            true
+        })
     }
 }
 
@@ -247,11 +286,7 @@ impl<const N: usize, C: Combine<N>> Task for Apply<'_, N, C> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let Self { table, entries, .. } = self;
-        if C::are_tame(entries.iter().map(|entry| entry.value)) {
-            apply(table, entries, |old, new| C::combine_tame(simd, old, new));
-        } else {
-            apply(table, entries, |old, new| C::combine(simd, old, new));
-        }
+        apply(table, entries, |slot, new| C::put(simd, slot, new));
     }
 }
 
@@ -259,19 +294,17 @@ impl<const N: usize, C: Combine<N>> Task for Apply<'_, N, C> {
 const AHEAD: usize = 128;
 
 #[inline(always)]
-fn apply<const N: usize>(table: &mut [[u8; N]], entries: &[Entry<N>], combine: impl Fn([u8; N], [u8; N]) -> [u8; N]) {
+fn apply<const N: usize>(table: &mut [[u8; N]], entries: &[Entry<N>], put: impl Fn(&mut [u8; N], [u8; N])) {
     let slot = |entry: &Entry<N>| u32::from_le_bytes(entry.offset) as usize;
     let (first, ahead) = entries.split_at(AHEAD.min(entries.len()));
     first.iter().for_each(|entry| simd::prefetch_far(table, slot(entry)));
     let (soon, rest) = entries.split_at(ahead.len());
     for (entry, next) in soon.iter().zip(ahead) {
         simd::prefetch_far(table, slot(next));
-        let slot = &mut table[slot(entry)];
-        *slot = combine(*slot, entry.value);
+        put(&mut table[slot(entry)], entry.value);
     }
     for entry in rest {
-        let slot = &mut table[slot(entry)];
-        *slot = combine(*slot, entry.value);
+        put(&mut table[slot(entry)], entry.value);
     }
 }
 

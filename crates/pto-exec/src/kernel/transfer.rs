@@ -36,7 +36,7 @@ fn asks_ahead<const N: usize, C: Combine<N>>(table: &[[u8; N]]) -> bool {
     !C::READS && table.len() > NEAR_BYTES / N
 }
 
-/// `table[words[k]] = combine(table[words[k]], k-th value)`, in order, asking for the slots of `ahead` on the way.
+/// Puts the k-th value to `table[words[k]]`, in order, asking for the slots of `ahead` on the way.
 ///
 /// # Safety
 /// All words are below `table.len()`.
@@ -46,19 +46,19 @@ unsafe fn put_all<const N: usize, W: Word>(
     words: &[W],
     mut values: impl Iterator<Item = [u8; N]>,
     ahead: &[W],
-    combine: impl Fn([u8; N], [u8; N]) -> [u8; N],
+    put: impl Fn(&mut [u8; N], [u8; N]),
 ) {
     let (soon, rest) = words.split_at(ahead.len().min(words.len()));
     for ((word, next), new) in soon.iter().zip(ahead).zip(values.by_ref()) {
         simd::prefetch(table, next.get() as usize);
         // SAFETY: the caller vouches for all words.
         let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
-        *slot = combine(*slot, new);
+        put(slot, new);
     }
     for (word, new) in rest.iter().zip(values) {
         // SAFETY: as above.
         let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
-        *slot = combine(*slot, new);
+        put(slot, new);
     }
 }
 
@@ -82,24 +82,21 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             let values = (0..words.len()).map(|k| tile[run.start + k * run.step]);
             *slot = values.fold(*slot, |old, new| C::combine(simd, old, new));
         } else if run.step == 1 {
+            // The machine's prefetchers lose the two streams among all the other accesses.
+            let next = (i + 1) * BLOCK;
+            (0..BLOCK).step_by(64 / W::BYTES).for_each(|k| simd::prefetch(all, next + k));
+            (0..BLOCK).step_by(64 / N).for_each(|k| simd::prefetch(tile, run.start + BLOCK + k));
             let values = tile[run.start..][..words.len()].iter().copied();
             let ahead = if asks { &all[(i * BLOCK + AHEAD).min(all.len())..] } else { &[] };
             // SAFETY: every word is below `offsets.limit() <= table.len()` by the first assertion.
-            unsafe {
-                if C::are_tame(values.clone()) {
-                    put_all(table, words, values, ahead, |old, new| C::combine_tame(simd, old, new));
-                } else {
-                    put_all(table, words, values, ahead, |old, new| C::combine(simd, old, new));
-                }
-            }
+            unsafe { put_all(table, words, values, ahead, |slot, new| C::put(simd, slot, new)) };
         } else {
             for (k, word) in words.iter().enumerate() {
                 // SAFETY: as above; the position grows with `k` and is below `tile.len()` for the last one by the
                 // second assertion.
                 unsafe {
                     let new = *tile.get_unchecked(run.start + k * run.step);
-                    let slot = table.get_unchecked_mut(word.get() as usize);
-                    *slot = C::combine(simd, *slot, new);
+                    C::put(simd, table.get_unchecked_mut(word.get() as usize), new);
                 }
             }
         }
@@ -136,18 +133,12 @@ pub(crate) fn scatter_some<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     let values = &tile[run.start.min(tile.len())..];
     // SAFETY: every word is below `table.len()` by the assertion above.
     unsafe {
-        if run.step != 1 {
-            let values = positions.iter().map(|&position| values[position as usize * run.step]);
-            return put_all(table, words, values, ahead, |old, new| C::combine(simd, old, new));
-        }
-        // All values of the block are looked at: picking out those that are left would take longer.
-        let last = positions.last().map_or(0, |&position| position as usize + 1);
-        let block = &values[..last.min(values.len())];
-        let values = positions.iter().map(|&position| block[position as usize]);
-        if C::are_tame(block.iter().copied()) {
-            put_all(table, words, values, ahead, |old, new| C::combine_tame(simd, old, new));
+        if run.step == 1 {
+            let values = positions.iter().map(|&position| values[position as usize]);
+            put_all(table, words, values, ahead, |slot, new| C::put(simd, slot, new));
         } else {
-            put_all(table, words, values, ahead, |old, new| C::combine(simd, old, new));
+            let values = positions.iter().map(|&position| values[position as usize * run.step]);
+            put_all(table, words, values, ahead, |slot, new| C::put(simd, slot, new));
         }
     }
 }
