@@ -171,7 +171,7 @@ pub(crate) fn carry_out(file: &std::path::Path, how: &How, max_operations: usize
     let function = entry(&lowered, Some(&name))?;
     let (arrays, bound) = bind(&lowered, function, &how.arguments)?;
     let options = options(how, max_operations);
-    let report = simulate(&lowered, function, target, &bound, &options);
+    let report = simulate(&lowered, function, target, bound, &options);
     if let Some(bar) = PROGRESS.get() {
         bar.finish_and_clear();
     }

@@ -122,7 +122,7 @@ pub(crate) fn run(
     };
     synchronise(&mut lowered, target);
     let options = Options { dyn_ub: launch.dyn_ub, ..Options::default() };
-    let report = simulate(&lowered, &lowered.functions[0], target, &arguments, &options);
+    let report = simulate(&lowered, &lowered.functions[0], target, arguments, &options);
     sentences.extend(report.diagnostics.iter().map(sentence));
     match report.status {
         Status::Fault => DeviceRun::Faulted(sentences),
@@ -269,7 +269,7 @@ pub(crate) fn run_collective(
     let Ok(mut lowered) = lower::lower(&module, target) else { return CollectiveRun::Refused };
     synchronise(&mut lowered, target);
     let options = Options { dyn_ub: launch.dyn_ub, rank: Some(call.caller), ..Options::default() };
-    let report = simulate(&lowered, &lowered.functions[0], target, &arguments, &options);
+    let report = simulate(&lowered, &lowered.functions[0], target, arguments, &options);
     if report.status == Status::Fault {
         return CollectiveRun::Faulted;
     }

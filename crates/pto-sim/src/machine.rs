@@ -76,13 +76,13 @@ impl Default for Options<'_> {
 
 /// Runs a function of a program on a target.
 ///
-/// On `a2a3` and `a5` tiles need addresses and instructions flags: lower the function first if it has none. The report
-/// holds whatever went wrong; there is no other failure.
+/// On `a2a3` and `a5` tiles need addresses and instructions flags: lower the function first if it has none. The arrays
+/// are worked on in place and come back in the report, which also holds whatever went wrong; there is no other failure.
 pub fn simulate(
     module: &Module,
     function: &Function,
     target: Target,
-    arguments: &BTreeMap<String, Argument>,
+    arguments: BTreeMap<String, Argument>,
     options: &Options<'_>,
 ) -> Report {
     let code = Code::new(function);
@@ -110,6 +110,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) next: u64,
     pub(crate) plans: Vec<Option<Plan>>,
     pub(crate) collisions: Collisions,
+    /// Room for the slots of the next instruction.
+    pub(crate) room: Vec<u64>,
     pub(crate) lanes: Lanes,
     pub(crate) instructions: u64,
     pub(crate) nondeterministic: Vec<Nondeterministic>,
@@ -153,6 +155,7 @@ impl<'a> Machine<'a> {
             next: 0,
             plans: vec![None; code.steps.len()],
             collisions: Collisions::default(),
+            room: Vec::new(),
             lanes: Lanes::default(),
             instructions: 0,
             nondeterministic: Vec::new(),
@@ -217,11 +220,11 @@ impl<'a> Machine<'a> {
     }
 
     /// Binds the parameters; false, with findings, if the arguments do not fit.
-    fn bind(&mut self, arguments: &BTreeMap<String, Argument>) -> bool {
+    fn bind(&mut self, mut arguments: BTreeMap<String, Argument>) -> bool {
         for id in self.function.parameter_ids() {
             let value = self.function.value(id);
             let name = value.name.to_string();
-            let Some(argument) = arguments.get(&name) else {
+            let Some(argument) = arguments.remove(&name) else {
                 let message = format!("expected an argument for parameter `{name}`, found none");
                 self.say(Diagnostic::new(rules::LAUNCH_ARGUMENT, value.place, message));
                 continue;
@@ -231,14 +234,14 @@ impl<'a> Machine<'a> {
             }
         }
         let names: Vec<&str> = self.function.parameter_ids().map(|id| self.function.value(id).name.as_ref()).collect();
-        for name in arguments.keys().filter(|name| !names.contains(&name.as_str())) {
+        for name in arguments.keys() {
             let message = format!("expected one of the parameters {}, found an argument `{name}`", names.join(", "));
             self.say(Diagnostic::new(rules::LAUNCH_ARGUMENT, self.function.place, message));
         }
         !self.diagnostics.iter().any(|d| d.severity == Severity::Error)
     }
 
-    fn bind_one(&mut self, id: ValueId, name: &str, argument: &Argument) -> Result<(), Refusal> {
+    fn bind_one(&mut self, id: ValueId, name: &str, argument: Argument) -> Result<(), Refusal> {
         let unfit = |message: String| (rules::LAUNCH_ARGUMENT, message);
         let ty = self.module.types.get(self.function.value(id).ty).clone();
         let bound = match (&ty, argument) {
@@ -246,24 +249,24 @@ impl<'a> Machine<'a> {
                 Value::Pointer { buffer: self.add_buffer(name, *element, bytes), offset: 0 }
             }
             (Type::View(view), Argument::Array(bytes)) => {
-                let buffer = self.add_buffer(name, view.element, bytes);
                 let shape: Option<Vec<u64>> = view.shape.iter().copied().collect();
                 let shape = shape
                     .ok_or_else(|| unfit("a view parameter with unknown extents cannot be bound to an array".into()))?;
                 let tensor = packed_view(view, &shape).map_err(unfit)?;
                 let needed = tensor.span().unwrap_or(u64::MAX).saturating_mul(view.element.size());
-                if needed > bytes.len() as u64 {
-                    let found = bytes.len();
+                let found = bytes.len();
+                let buffer = self.add_buffer(name, view.element, bytes);
+                if needed > found as u64 {
                     let message = format!("expected at least {needed} bytes for `{name}`, found {found}");
                     return Err((rules::BOUNDS_BUFFER, message));
                 }
                 Value::View(Box::new(View { buffer, offset: 0, tensor, rank: shape.len() }))
             }
-            (Type::Tile(tile), Argument::Array(bytes)) => self.bind_tile(id, name, *tile, bytes).map_err(unfit)?,
-            (Type::Index | Type::Boolean, Argument::Integer(value)) => Value::Integer(*value),
-            (Type::Scalar(element), Argument::Integer(value)) if element.is_integer() => Value::Integer(*value),
-            (Type::Scalar(_), Argument::Integer(value)) => Value::Float(*value as f64),
-            (Type::Scalar(element), Argument::Float(value)) if !element.is_integer() => Value::Float(*value),
+            (Type::Tile(tile), Argument::Array(bytes)) => self.bind_tile(id, name, *tile, &bytes).map_err(unfit)?,
+            (Type::Index | Type::Boolean, Argument::Integer(value)) => Value::Integer(value),
+            (Type::Scalar(element), Argument::Integer(value)) if element.is_integer() => Value::Integer(value),
+            (Type::Scalar(_), Argument::Integer(value)) => Value::Float(value as f64),
+            (Type::Scalar(element), Argument::Float(value)) if !element.is_integer() => Value::Float(value),
             (ty, argument) => {
                 let found = match argument {
                     Argument::Array(_) => "an array",
@@ -277,8 +280,8 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn add_buffer(&mut self, name: &str, element: ElementType, bytes: &[u8]) -> usize {
-        let buffer = Buffer { name: name.into(), element, bytes: bytes.to_vec(), shadow: Shadow::default() };
+    fn add_buffer(&mut self, name: &str, element: ElementType, bytes: Vec<u8>) -> usize {
+        let buffer = Buffer { name: name.into(), element, bytes, shadow: Shadow::default() };
         self.buffers.push(buffer);
         self.buffers.len() - 1
     }

@@ -100,12 +100,10 @@ impl Machine<'_> {
         let size = view.tensor.element.size();
         let buffer = &mut self.buffers[view.buffer];
         let length = buffer.bytes.len() as u64;
-        // What a scatter writes was marked when its lanes were looked at for collisions.
-        let number = match (kind, outcome.marked) {
-            (Kind::Write, Some(number)) => number,
-            _ => buffer.shadow.mark(kind, pipe, length, size, &outcome.slots).0,
-        };
-        if let Some(race) = buffer.shadow.settle(number, kind, access, &clock, (length, size), &outcome.slots) {
+        // What a scatter writes was noted when its lanes were looked at for collisions.
+        let elements = (&outcome.slots, kind == Kind::Write && outcome.hit);
+        let seen = || self.device.seen(pipe);
+        if let Some(race) = buffer.shadow.settle(kind, access, (&clock, seen), (length, size), elements) {
             let name = format!("`{}`", buffer.name);
             self.race(rules::RACE_GM, &name, &race, kind, pipe, step);
         }
