@@ -1,5 +1,8 @@
 //! What instructions do to memory.
 
+use std::sync::OnceLock;
+
+use pto_exec::host::Engine;
 use pto_exec::{Fault, Memory, Plan};
 use pto_ir::check::rules::TRANSFER_SHAPE;
 use pto_ir::{Diagnostic, Pipe, ValueId};
@@ -202,7 +205,7 @@ impl Machine<'_> {
             }
             Some(_) => {
                 let (src, idx) = (bytes_of(&ub, payload), bytes_of(&ub, idx));
-                plan.run(Memory::MScatter { table, src, idx }, self.options.schedule)
+                plan.run_on(engine(), Memory::MScatter { table, src, idx }, self.options.schedule)
             }
         };
         let outcome = ran.map_err(refusal).and_then(|done| {
@@ -253,6 +256,12 @@ impl Machine<'_> {
         let cost = self.cost(instruction, payload, view, &slots, (done, met), scatter.is_none());
         Ok(Outcome { slots, hit, cost })
     }
+}
+
+/// What carries out scatters: tables come from outside, and what looks at the lanes has pushed them out of the caches.
+fn engine() -> &'static Engine {
+    static ENGINE: OnceLock<Engine> = OnceLock::new();
+    ENGINE.get_or_init(|| Engine::new().with_cold_tables())
 }
 
 /// The bytes of a tile, up to the end of UB where its last row is a window of a wider one.

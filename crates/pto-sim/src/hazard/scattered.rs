@@ -88,23 +88,24 @@ impl Elements {
         Self(vec![0; count.div_ceil(64) as usize])
     }
 
-    /// Adds runs of elements; calls `met` with the starts of those whose first element was there.
-    fn add(&mut self, elements: &Slots, mut met: impl FnMut(u64)) {
+    /// Adds runs of elements; the starts of those whose first element was there have met.
+    fn add(&mut self, elements: &Slots, met: &mut Vec<u64>) {
         if elements.length == 1 {
+            let words = &mut self.0[..];
             for &start in &elements.starts {
-                let Some(word) = self.0.get_mut((start / 64) as usize) else { continue };
-                let bit = 1 << (start % 64);
-                if *word & bit != 0 {
-                    met(start);
+                let Some(word) = words.get_mut((start / 64) as usize) else { continue };
+                let before = *word;
+                *word = before | 1 << (start % 64);
+                if *word == before {
+                    rare(met, start);
                 }
-                *word |= bit;
             }
             return;
         }
         for &start in elements.starts.iter().filter(|_| elements.length > 0) {
             let end = start + elements.length;
             if self.0.get((start / 64) as usize).is_some_and(|word| word & 1 << (start % 64) != 0) {
-                met(start);
+                rare(met, start);
             }
             for word in start / 64..end.div_ceil(64) {
                 let Some(bits) = self.0.get_mut(word as usize) else { break };
@@ -152,6 +153,13 @@ impl Elements {
             })
         })
     }
+}
+
+/// A lane that met another one. Out of line, where it does not slow the others down.
+#[cold]
+#[inline(never)]
+fn rare(met: &mut Vec<u64>, start: u64) {
+    met.push(start);
 }
 
 impl Settled {
@@ -230,7 +238,7 @@ impl Layer {
         if hit {
             group.elements.take(&mut self.hit, elements);
         } else {
-            group.elements.add(elements, |_| ());
+            group.elements.add(elements, &mut Vec::new());
         }
     }
 
@@ -276,7 +284,7 @@ impl Scattered {
     /// Looks at the elements that an instruction is about to access; returns the starts of lanes that met.
     pub(crate) fn hit(&mut self, kind: Kind, pipe: Pipe, buffer: (u64, u64), elements: &Slots) -> Vec<u64> {
         let mut meeting = Vec::new();
-        self.layer(kind, pipe, buffer).hit.add(elements, |start| meeting.push(start));
+        self.layer(kind, pipe, buffer).hit.add(elements, &mut meeting);
         meeting
     }
 
@@ -378,7 +386,7 @@ mod tests {
         let mut settled = Settled::default();
         for step in 1..10 {
             let mut elements = Elements::new(ELEMENTS);
-            elements.add(&slots(if step == 1 { &[5, 6] } else { &[6] }, 1), |_| ());
+            elements.add(&slots(if step == 1 { &[5, 6] } else { &[6] }, 1), &mut Vec::new());
             settled.put(&Group { epoch: u64::from(step), step, elements });
         }
         settled.forget();
