@@ -3,7 +3,8 @@
 
 use pto_isa::ElementType::*;
 use pto_isa::{
-    Coalesce, Extent, Instruction, Launch, Policy, Severity, Target, Tensor, TensorLayout, Tile, check, judge,
+    BLayout, Coalesce, Extent, Instruction, Launch, Policy, SLayout, Severity, Target, Tensor, TensorLayout, Tile,
+    check, judge,
 };
 
 fn scatter(table: Tensor, src: Tile, idx: Tile, policy: Policy) -> Instruction {
@@ -86,4 +87,25 @@ fn nothing_of_a_dynamic_tensor_is_known_before_the_run() {
     use pto_isa::check::Verdict;
     assert!(matches!(judge(&program(gap), Target::A5, Launch::default()), Verdict::Refused(_)));
     assert!(matches!(judge(&program(gap.into_dynamic()), Target::A5, Launch::default()), Verdict::Faults(_)));
+}
+
+/// Where an element is stored: 001's formula for fractal tiles, the obvious one for the others, and in every layout each
+/// slot belongs to one element.
+#[test]
+fn every_layout_stores_each_element_once() {
+    let tile = Tile::new(F16, 32, 64);
+    let at = |tile: &Tile, formula: &dyn Fn(u64, u64) -> u64| {
+        (0..32).all(|r| (0..64).all(|c| tile.offset(r, c) == formula(r, c)))
+    };
+    assert!(at(&tile, &|r, c| r * 64 + c));
+    assert!(at(&tile.with_layout(BLayout::ColMajor, SLayout::NoneBox), &|r, c| c * 32 + r));
+    assert!(at(&tile.nz(), &|r, c| (c / 16) * (32 * 16) + r * 16 + c % 16));
+    for blayout in BLayout::ALL {
+        for slayout in SLayout::ALL {
+            let tile = tile.with_layout(*blayout, *slayout);
+            let mut slots: Vec<u64> = (0..32).flat_map(|r| (0..64).map(move |c| tile.offset(r, c))).collect();
+            slots.sort_unstable();
+            assert!(slots.into_iter().eq(0..32 * 64), "{tile}");
+        }
+    }
 }
