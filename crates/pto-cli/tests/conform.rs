@@ -56,6 +56,8 @@ fn results_do_not_depend_on_the_number_of_jobs() {
     let folder = own_corpora();
     let json = |jobs| pto(&["conform", folder.to_str().expect("a path"), "--json", "--jobs", jobs]).stdout;
     assert_eq!(json("1"), json("3"));
+    // An absurd number is a number of threads that can be started.
+    assert_eq!(json("1"), json("99999999"));
 }
 
 #[test]
@@ -70,6 +72,12 @@ fn a_legal_case_passes_and_a_wrong_golden_does_not() {
     assert_eq!((output.status.code(), last_line(&output).as_str()), (Some(1), "0 passed, 1 failed"));
 }
 
+/// The case as a gather that claims to have no order.
+fn unordered_gather(text: String) -> String {
+    let gather = text.replace("mscatter", "mgather").replace(r#""src""#, r#""dst""#);
+    gather.replace(r#""op""#, r#""unordered":true,"op""#)
+}
+
 #[test]
 fn a_malformed_case_is_a_failure_that_says_where() {
     for (text, expected) in [
@@ -82,6 +90,8 @@ fn a_malformed_case_is_a_failure_that_says_where() {
         (case(|text| text.replace(r#","golden":"data.bin""#, "")), "needs a golden"),
         (format!("{}\n{}", case(|text| text), case(|text| text)), "stands twice"),
         (case(|text| text.replace(r#""op""#, r#""twin":"b","op""#)), "not in this corpus"),
+        (case(|text| text.replace(r#""golden":"data.bin""#, r#""golden_any":[]"#)), "lists no outcome"),
+        (case(unordered_gather), "only mscatter can be unordered"),
         ("[1, 2]".into(), "not a case"),
         ("\u{0}\u{1}".into(), "not a case"),
     ] {

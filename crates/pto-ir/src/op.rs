@@ -130,6 +130,20 @@ impl Pipe {
     /// Every pipe, in declaration order.
     pub const EACH: [Self; 7] = [Self::S, Self::V, Self::Mte2, Self::Mte3, Self::Mte1, Self::M, Self::Fix];
 
+    /// Its position in [`EACH`](Self::EACH), for tables with a row per pipe; all pipes together stand with the scalar
+    /// unit, which issues to them.
+    pub const fn slot(self) -> usize {
+        match self {
+            Self::S | Self::All => 0,
+            Self::V => 1,
+            Self::Mte2 => 2,
+            Self::Mte3 => 3,
+            Self::Mte1 => 4,
+            Self::M => 5,
+            Self::Fix => 6,
+        }
+    }
+
     /// The name in texts and traces.
     pub const fn name(self) -> &'static str {
         match self {
@@ -402,26 +416,9 @@ pub enum OpKind {
 impl OpKind {
     /// The values it defines in its own region.
     pub fn results(&self) -> Vec<ValueId> {
-        match self {
-            Self::Constant { result, .. }
-            | Self::Arithmetic { result, .. }
-            | Self::Compare { result, .. }
-            | Self::Select { result, .. }
-            | Self::Cast { result, .. }
-            | Self::MakeView { result, .. }
-            | Self::PartitionView { result, .. }
-            | Self::MakeGroup { result, .. }
-            | Self::AllocTile { result, .. }
-            | Self::Subview { result, .. }
-            | Self::LoadScalar { result, .. }
-            | Self::GetValue { result, .. }
-            | Self::Rank { result }
-            | Self::Ranks { result } => vec![*result],
-            Self::For(op) => op.carried.iter().map(|carried| carried.result).collect(),
-            Self::If(op) => op.results.clone(),
-            Self::Unknown(op) => op.results.clone(),
-            _ => Vec::new(),
-        }
+        let mut results = Vec::new();
+        self.for_each_result(|result| results.push(result));
+        results
     }
 
     /// The tiles it reads and the tiles it writes.

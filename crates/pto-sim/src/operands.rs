@@ -9,6 +9,9 @@ use crate::rules;
 use crate::state::{TileState, Value, View, known};
 use crate::work::Refusal;
 
+/// Where there is no UB of a fixed size, tiles end by this byte: an address is not a reason to take all memory.
+const MAX_TILES: u64 = 1 << 30;
+
 impl Machine<'_> {
     pub(crate) fn view(&mut self, op: &OpKind, step: u32) {
         let made = match op {
@@ -213,8 +216,10 @@ impl Machine<'_> {
                 );
                 self.trap(pto_isa::rules::BUDGET_UB, step, message);
             }
-        } else if end > 1 << 34 {
-            self.trap(pto_isa::rules::SHAPE_OVERFLOW, step, "expected tiles of at most 16 GiB in all");
+        } else if end > MAX_TILES {
+            let message =
+                format!("expected tiles of at most {MAX_TILES} bytes in all, found one that ends at byte {end}");
+            self.trap(pto_isa::rules::SHAPE_OVERFLOW, step, message);
         } else {
             self.reserve(end);
         }
