@@ -234,6 +234,79 @@ pub struct Collective {
     pub root: Operand,
 }
 
+/// What a notification does to the signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NotifyOp {
+    /// Replaces its value.
+    Set,
+    /// Adds to its value.
+    Add,
+}
+
+impl NotifyOp {
+    /// Every kind, in declaration order.
+    pub const ALL: &[Self] = &[Self::Set, Self::Add];
+
+    /// The name in texts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Set => "set",
+            Self::Add => "atomic_add",
+        }
+    }
+}
+
+/// What a wait compares a signal for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WaitCompare {
+    /// The signal equals the value.
+    Eq,
+    /// It differs from it.
+    Ne,
+    /// It is greater.
+    Gt,
+    /// It is greater or equal.
+    Ge,
+    /// It is less.
+    Lt,
+    /// It is less or equal.
+    Le,
+}
+
+impl WaitCompare {
+    /// Every comparison, in declaration order.
+    pub const ALL: &[Self] = &[Self::Eq, Self::Ne, Self::Gt, Self::Ge, Self::Lt, Self::Le];
+
+    /// The name in texts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Eq => "eq",
+            Self::Ne => "ne",
+            Self::Gt => "gt",
+            Self::Ge => "ge",
+            Self::Lt => "lt",
+            Self::Le => "le",
+        }
+    }
+
+    /// Whether a signal is as a wait wants it.
+    ///
+    /// ```
+    /// use pto_ir::WaitCompare;
+    /// assert!(WaitCompare::Ge.holds(3, 3) && !WaitCompare::Gt.holds(3, 3));
+    /// ```
+    pub const fn holds(self, signal: i64, value: i64) -> bool {
+        match self {
+            Self::Eq => signal == value,
+            Self::Ne => signal != value,
+            Self::Gt => signal > value,
+            Self::Ge => signal >= value,
+            Self::Lt => signal < value,
+            Self::Le => signal <= value,
+        }
+    }
+}
+
 /// An operation outside this instruction set, kept so that it can be named and printed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unknown {
@@ -320,6 +393,10 @@ pub enum OpKind {
     Ranks { result: ValueId },
     /// Waits until every rank is here.
     RankBarrier,
+    /// `TNOTIFY`: changes a signal, one integer in a rank's window, after everything this rank has done.
+    Notify { signal: ValueId, value: ValueId, op: NotifyOp },
+    /// `TWAIT`: waits until a signal in this rank's own window is as wanted.
+    Wait { signal: ValueId, value: ValueId, compare: WaitCompare },
 
     /// The first pipe sets an event when all it has been given is done.
     SetFlag(Flag),

@@ -80,10 +80,10 @@ impl Machine<'_> {
         let size = view.tensor.element.size();
         let end = view.tensor.span().and_then(|span| span.checked_add(view.offset)).unwrap_or(u64::MAX);
         let needed = end.saturating_mul(size);
-        if needed <= buffer.bytes.len() as u64 {
+        if needed <= buffer.length {
             return Ok(());
         }
-        let (name, found) = (&buffer.name, buffer.bytes.len());
+        let (name, found) = (&buffer.name, buffer.length);
         Err(format!("the view addresses {needed} bytes of `{name}`, but the array bound to it has {found}"))
     }
 

@@ -150,6 +150,14 @@ impl Transport for InProcess {
         self.shared.meeting.come(self.rank, "barrier")
     }
 
+    fn post(&self, rank: usize, message: Vec<u8>) -> Result<(), CommError> {
+        self.shared.meeting.post(self.rank, rank, message)
+    }
+
+    fn receive(&self) -> Result<(usize, Vec<u8>), CommError> {
+        self.shared.meeting.receive(self.rank)
+    }
+
     fn all_to_all(&self, parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, CommError> {
         let size = self.size();
         if parts.len() != size {
