@@ -205,7 +205,7 @@ impl Machine<'_> {
             }
             Some(_) => {
                 let (src, idx) = (bytes_of(&ub, payload), bytes_of(&ub, idx));
-                plan.run_on(engine(), Memory::MScatter { table, src, idx }, self.options.schedule)
+                plan.run_on(engine(table), Memory::MScatter { table, src, idx }, self.options.schedule)
             }
         };
         let outcome = ran.map_err(refusal).and_then(|done| {
@@ -231,7 +231,8 @@ impl Machine<'_> {
         (step, done): (u32, pto_exec::Lanes),
         scatter: Option<Option<Pipe>>,
     ) -> Result<Outcome, Refusal> {
-        let limit = match (self.options.sanitize, self.is_device()) {
+        // What goes to a window is delivered byte by byte.
+        let limit = match (self.options.sanitize || self.owner(view.buffer).is_some(), self.is_device()) {
             (true, _) => usize::MAX,
             (false, true) => SAMPLED_LANES,
             (false, false) => 0,
@@ -258,10 +259,13 @@ impl Machine<'_> {
     }
 }
 
-/// What carries out scatters: tables come from outside, and what looks at the lanes has pushed them out of the caches.
-fn engine() -> &'static Engine {
-    static ENGINE: OnceLock<Engine> = OnceLock::new();
-    ENGINE.get_or_init(|| Engine::new().with_cold_tables())
+/// Bytes of a table that stays in the near caches.
+const NEAR: usize = 1 << 20;
+
+/// What carries out scatters: large tables have left the caches since the last one.
+fn engine(table: &[u8]) -> &'static Engine {
+    static COLD: OnceLock<Engine> = OnceLock::new();
+    if table.len() > NEAR { COLD.get_or_init(|| Engine::new().with_cold_tables()) } else { Engine::shared() }
 }
 
 /// The bytes of a tile, up to the end of UB where its last row is a window of a wider one.

@@ -17,7 +17,7 @@ impl Machine<'_> {
     /// Where lanes of a scatter meet, and whether the race detector has taken note of the slots, as on a device.
     pub(crate) fn meet(&mut self, view: &View, slots: &Slots, writer: Option<Pipe>) -> (Met, bool) {
         let size = view.tensor.element.size();
-        let length = self.buffers[view.buffer].bytes.len() as u64;
+        let length = self.buffers[view.buffer].length;
         match writer {
             Some(pipe) if self.is_device() => {
                 let shadow = &mut self.buffers[view.buffer].shadow;

@@ -18,9 +18,6 @@ const LEAST_MEMORY: usize = 4 << 20;
 /// Lanes that are looked at and then carried out while they are in the first-level cache.
 const UNDO_LANES: usize = 16384;
 
-/// Bytes of a table that is near anyway.
-const NEAR: usize = 1 << 20;
-
 impl Engine {
     /// True if this many lanes get more than the caller's thread.
     fn is_parallel(&self, lanes: usize) -> bool {
@@ -163,7 +160,7 @@ impl Scatter<'_> {
         if self.undo_is_cheaper(table) {
             return self.direct_with_undo(table);
         }
-        let ahead = engine.cold_tables && table.len() > NEAR;
+        let ahead = engine.cold_tables;
         if let Some(offsets) = lookup.check_whole(engine.backend, run) {
             let (moved, part) = (whole(run, offsets?), if ahead { BLOCK } else { run.length });
             for from in (0..run.length).step_by(part.max(1)) {

@@ -64,6 +64,18 @@ impl<'a> Checker<'a> {
         fits
     }
 
+    /// A signal is an integer.
+    fn signal(&mut self, op: &OpKind, signal: ValueId, place: Place) -> bool {
+        let Some(Type::View(view)) = self.facts.ty(signal) else { return true };
+        if view.element.is_integer() {
+            return true;
+        }
+        let message = format!("`signal` of {}: expected a view of integers, found {view}", op.name());
+        let diagnostic = self.about(Diagnostic::new(&rules::OPERAND, place, message), signal);
+        self.report(diagnostic);
+        false
+    }
+
     /// Checks kinds and types of an operation without regions; true if all fit, so that its values can be judged.
     pub(super) fn operation(&mut self, op: &'a OpKind, place: Place) -> bool {
         use Kind::{Group, Integer, Memory, Pointer, Tile, View};
@@ -154,6 +166,9 @@ impl<'a> Checker<'a> {
                     fits &= self.expect(op, "staging", *tile, Tile, place);
                 }
                 fits & self.expect_integers(op, "root", &[call.root], place)
+            }
+            OpKind::Notify { signal, value, .. } | OpKind::Wait { signal, value, .. } => {
+                expect!("signal", *signal, View) && expect!("value", *value, Integer) && self.signal(op, *signal, place)
             }
             OpKind::Unknown(unknown) => {
                 let message = format!("`{}` is not part of this instruction set", unknown.name);

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use pto_ir::{Type, TypeId, Types, ViewKind, ViewType};
+use pto_ir::{GroupType, Type, TypeId, Types, ViewKind, ViewType};
 use pto_isa::{ElementType, TensorLayout};
 
 use super::hash::TextState;
@@ -202,13 +202,20 @@ impl<'t> TypeReader<'t> {
 
     /// A group is written by what each rank holds, with or without the number of ranks before it.
     fn group(&self, view: TypeView<'t>) -> Result<Type, Refused> {
+        let mut ranks = None;
         let member = view.parameters().iter().flat_map(|parameter| parameter.terms.clone()).find_map(|term| {
             let term = self.aliases.resolve(term);
             match (term.kind(), term.child(1)) {
                 (Kind::Type, _) => Some(term),
-                (Kind::Shaped, Some(inner)) if inner.kind() == Kind::Type => Some(self.aliases.resolve(inner)),
+                (Kind::Shaped, Some(inner)) if inner.kind() == Kind::Type => {
+                    ranks = dimensions(term).and_then(|dims| dims.into_iter().flatten().reduce(u64::saturating_mul));
+                    Some(self.aliases.resolve(inner))
+                }
                 (Kind::Shaped, _) => Some(term),
-                _ => None,
+                _ => {
+                    ranks = integer(term).and_then(|number| u64::try_from(number).ok()).or(ranks);
+                    None
+                }
             }
         });
         let Some(member) = member else {
@@ -216,10 +223,11 @@ impl<'t> TypeReader<'t> {
         };
         if member.kind() == Kind::Shaped {
             let (shape, element) = self.shaped(member)?;
-            return Ok(Type::Group(ViewType { kind: ViewKind::MemRef, element, shape, strides: None, layout: None }));
+            let view = ViewType { kind: ViewKind::MemRef, element, shape, strides: None, layout: None };
+            return Ok(Type::Group(GroupType { ranks, view }));
         }
         match self.parse(member)? {
-            Type::View(ty) => Ok(Type::Group(ty)),
+            Type::View(view) => Ok(Type::Group(GroupType { ranks, view })),
             _ => refuse(member, format!("expected a view of global memory, found `{}`", member.text())),
         }
     }
