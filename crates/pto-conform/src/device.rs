@@ -125,7 +125,7 @@ pub(crate) fn run(
     let report = simulate(&lowered, &lowered.functions[0], target, arguments, &options);
     sentences.extend(report.diagnostics.iter().map(sentence));
     match report.status {
-        Status::Fault => DeviceRun::Faulted(sentences),
+        Status::Fault | Status::Interrupted => DeviceRun::Faulted(sentences),
         Status::Ok => {
             let after = report.buffers.into_iter().find(|(name, _)| name == "written");
             DeviceRun::Ran(after.map(|(_, bytes)| bytes).unwrap_or_default(), sentences)

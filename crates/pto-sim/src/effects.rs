@@ -149,9 +149,10 @@ impl Machine<'_> {
             });
         }
         let cleared = if instruction.clears_destination(self.target) { end - start } else { 0 };
+        let mut slots = Slots::default();
         if let (Some(idx), true) = (idx, self.options.sanitize) {
-            let slots = tile_slots(instruction, idx, &lanes);
-            let met = self.collisions.count(slots.iter().copied(), dst.tile.elements().unwrap_or(0));
+            slots = Slots { starts: tile_slots(instruction, idx, &lanes), length: 1, runs_per_lane: 1 };
+            let met = self.collisions.count(slots.lanes(), dst.tile.elements().unwrap_or(0));
             self.lanes.collisions += met.collisions;
             if let Some(slot) = met.first {
                 let message = format!(
@@ -163,7 +164,7 @@ impl Machine<'_> {
             }
         }
         let mover = self.timing.map_or(0, |timing| timing.vector_scatter(done.written, cleared));
-        Ok(Outcome { slots: Slots::default(), hit: false, cost: Cost { scalar: 0, mover } })
+        Ok(Outcome { slots, hit: false, cost: Cost { scalar: 0, mover } })
     }
 
     pub(crate) fn count(&mut self, done: pto_exec::Lanes) {

@@ -121,11 +121,14 @@ pub(crate) struct Machine<'a> {
     pub(crate) unflushed: Option<u32>,
     pub(crate) flushing: bool,
     pub(crate) stopped: bool,
+    pub(crate) interrupted: bool,
     /// The other ranks, where there are any.
     pub(crate) peers: Option<Peers<'a>>,
     /// Where tiles without addresses go on targets without a UB.
     bump: u64,
     homes: BTreeMap<u32, u64>,
+    /// Tile parameters that have no address yet, and what they hold.
+    pub(crate) arriving: BTreeMap<u32, Vec<u8>>,
     diagnostics: Vec<Diagnostic>,
     said: BTreeSet<(&'static str, Place, Vec<Place>)>,
     spans: Vec<Span>,
@@ -167,9 +170,11 @@ impl<'a> Machine<'a> {
             unflushed: None,
             flushing: false,
             stopped: false,
+            interrupted: false,
             peers: None,
             bump: 0,
             homes: BTreeMap::new(),
+            arriving: BTreeMap::new(),
             diagnostics: Vec::new(),
             said: BTreeSet::new(),
             spans: Vec::new(),
@@ -303,19 +308,29 @@ impl<'a> Machine<'a> {
         self.buffers.len() - 1
     }
 
-    /// A tile parameter arrives loaded: its valid region from the array.
+    /// A tile parameter arrives loaded, its valid region from the array: at a place of its own, or where the program
+    /// assigns it.
     fn bind_tile(&mut self, id: ValueId, name: &str, tile: Tile, bytes: &[u8]) -> Result<Value, String> {
         let tile = with_known_valid(tile, tile.valid_rows.known(), tile.valid_cols.known());
-        let state = self.place_tile(id, tile, None);
         let size = tile.element.size();
-        let (rows, cols) = (known(tile.valid_rows), known(tile.valid_cols));
-        let needed = rows.saturating_mul(cols).saturating_mul(size);
+        let needed = known(tile.valid_rows).saturating_mul(known(tile.valid_cols)).saturating_mul(size);
         if needed != bytes.len() as u64 {
             return Err(format!("expected {needed} bytes for the valid region of `{name}`, found {}", bytes.len()));
         }
-        let base = state.tile.address.unwrap_or(0);
-        let (start, end) = state.allocation();
-        self.reserve(end);
+        if self.code.assigns(id) {
+            self.arriving.insert(id.0, bytes.to_vec());
+            return Ok(Value::Tile(Box::new(TileState { tile, owner: id.0 })));
+        }
+        let state = self.place_tile(id, tile, None);
+        self.reserve(state.allocation().1);
+        self.fill_tile(&state, bytes, 0)?;
+        Ok(Value::Tile(Box::new(state)))
+    }
+
+    /// The valid region of a tile takes the elements of an array, in row-major order.
+    pub(crate) fn fill_tile(&mut self, state: &TileState, bytes: &[u8], step: u32) -> Result<(), String> {
+        let (tile, size) = (&state.tile, state.tile.element.size());
+        let (base, cols) = (tile.address.unwrap_or(0), known(tile.valid_cols));
         for (lane, value) in bytes.chunks_exact(size as usize).enumerate() {
             let (row, col) = (lane as u64 / cols, lane as u64 % cols);
             let at = (base + tile.offset(row, col) * size) as usize;
@@ -323,10 +338,9 @@ impl<'a> Machine<'a> {
             room.copy_from_slice(value);
         }
         for (from, to) in state.valid_ranges() {
-            self.contents.write(state.owner, from, to, 0);
+            self.contents.write(state.owner, from, to, step);
         }
-        debug_assert!(start <= end, "a tile's allocation is a range");
-        Ok(Value::Tile(Box::new(state)))
+        Ok(())
     }
 
     /// Gives a tile its place: the address named, or, where there is no UB to share, a place of its own.
@@ -357,7 +371,11 @@ impl<'a> Machine<'a> {
         let errors = self.diagnostics.iter().any(|d| d.severity == Severity::Error);
         let busy = self.device.busy().filter(|(_, cycles)| *cycles > 0).collect();
         Report {
-            status: if errors { Status::Fault } else { Status::Ok },
+            status: match (errors, self.interrupted) {
+                (true, _) => Status::Fault,
+                (false, true) => Status::Interrupted,
+                (false, false) => Status::Ok,
+            },
             target: self.target,
             entry: self.function.name.clone(),
             cycles: if self.is_device() { self.device.total() } else { 0 },

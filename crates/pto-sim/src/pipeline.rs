@@ -80,7 +80,7 @@ impl Machine<'_> {
         if self.is_device() {
             self.phases(issued, &outcome);
         } else if self.options.sanitize {
-            self.record_writes(&issued.work, step);
+            self.record_writes(&issued.work, &outcome, step);
         }
         self.room = outcome.slots.starts;
         if matches!(issued.work, Work::Scatter { .. }) && self.target == Target::A5 {
