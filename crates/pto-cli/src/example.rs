@@ -189,6 +189,7 @@ mod tests {
         "parse.utf8",
         "policy.name",
         "type.name",
+        "unsupported.dropped",
         "unsupported.form",
         "unsupported.nesting",
     ];

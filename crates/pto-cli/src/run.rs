@@ -242,7 +242,7 @@ fn bind(module: &Module, function: &Function, given: &[DataArgument]) -> Result<
         };
         let value = match ty {
             Type::Pointer(element) => array(argument, *element, &mut arrays)?,
-            Type::View(view) | Type::Group(view) => array(argument, view.element, &mut arrays)?,
+            Type::View(view) | Type::Group { member: view, .. } => array(argument, view.element, &mut arrays)?,
             Type::Tile(tile) => array(argument, tile.element, &mut arrays)?,
             Type::Scalar(element) => scalar(argument, *element)?,
             Type::Index | Type::Boolean => scalar(argument, ElementType::I64)?,

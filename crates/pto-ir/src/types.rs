@@ -25,7 +25,12 @@ pub enum Type {
     /// A tile; its address is never part of the type.
     Tile(Tile),
     /// The tensors of a parallel group, one per rank.
-    Group(ViewType),
+    Group {
+        /// How many ranks, where the type says so.
+        ranks: Option<u64>,
+        /// What each rank holds.
+        member: ViewType,
+    },
     /// An event that later instructions wait for.
     Event,
     /// A type of another dialect, kept as it is spelt.
@@ -59,6 +64,16 @@ pub enum ViewKind {
 }
 
 impl Type {
+    /// The type of a value that is not known, because what defines it could not be understood or does not say.
+    pub fn unknown() -> Self {
+        Self::Opaque("?".into())
+    }
+
+    /// Whether nothing is known of it, so that nothing about it can be wrong.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Opaque(text) if &**text == "?")
+    }
+
     /// True for types that integer arithmetic works on.
     pub fn is_integer(&self) -> bool {
         match self {
@@ -75,7 +90,7 @@ impl Type {
             Self::Pointer(_) => "a pointer",
             Self::View(_) => "a view of global memory",
             Self::Tile(_) => "a tile",
-            Self::Group(_) => "a group",
+            Self::Group { .. } => "a group",
             Self::Event => "an event",
             Self::Opaque(_) => "a value of another dialect",
         }
@@ -91,7 +106,8 @@ impl fmt::Display for Type {
             Self::Pointer(element) => write!(f, "ptr<{element}>"),
             Self::View(view) => write!(f, "{view}"),
             Self::Tile(tile) => write!(f, "tile<{tile}>"),
-            Self::Group(view) => write!(f, "group<{view}>"),
+            Self::Group { ranks: Some(ranks), member } => write!(f, "group<{ranks} of {member}>"),
+            Self::Group { ranks: None, member } => write!(f, "group<{member}>"),
             Self::Event => f.write_str("event"),
             Self::Opaque(text) => f.write_str(text),
         }

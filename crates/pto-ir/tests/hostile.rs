@@ -43,7 +43,7 @@ fn types() -> Vec<Type> {
         Type::View(view(&[None, None])),
         Type::View(view(&[Some(u64::MAX); 5])),
         Type::View(view(&[])),
-        Type::Group(view(&[Some(8), Some(32)])),
+        Type::Group { ranks: None, member: view(&[Some(8), Some(32)]) },
         Type::Tile(Tile::new(F32, 8, 32)),
         Type::Tile(open),
         Type::Tile(Tile::new(I32, 1, 8)),

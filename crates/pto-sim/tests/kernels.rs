@@ -19,15 +19,7 @@ const TABLE_ROWS: u64 = 16;
 
 impl Kernel {
     fn new() -> Self {
-        let function = Function {
-            name: "kernel".into(),
-            private: false,
-            launch: LaunchAttributes::default(),
-            values: Vec::new(),
-            parameters: 0,
-            body: Region::default(),
-            place: Place::default(),
-        };
+        let function = Function { name: "kernel".into(), ..Function::default() };
         Self { module: Module::default(), function }
     }
 

@@ -59,7 +59,7 @@ impl<'a> Checker<'a> {
         let Some(place) = self.place_of(value) else { return };
         match self.facts.ty(value) {
             Some(Type::Tile(_)) => self.tile(value, place),
-            Some(Type::View(ty) | Type::Group(ty)) => {
+            Some(Type::View(ty) | Type::Group { member: ty, .. }) => {
                 if self.rank(ty, place)
                     && let Some(tensor) = self.facts.view(value).map(|view| view.tensor)
                 {
@@ -81,7 +81,7 @@ impl<'a> Checker<'a> {
 
     fn view_type(&self, value: ValueId) -> Option<&'a ViewType> {
         match self.facts.ty(value)? {
-            Type::View(view) | Type::Group(view) => Some(view),
+            Type::View(view) | Type::Group { member: view, .. } => Some(view),
             _ => None,
         }
     }

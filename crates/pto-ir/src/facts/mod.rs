@@ -163,7 +163,7 @@ impl<'a> Facts<'a> {
         };
         match self.ty(value) {
             Some(Type::Pointer(_)) => self.set(value, Known::Pointer(root)),
-            Some(Type::View(ty) | Type::Group(ty)) => {
+            Some(Type::View(ty) | Type::Group { member: ty, .. }) => {
                 // A view that came out of a branch may have inherited any strides.
                 let packed = origin == Origin::Parameter;
                 match view::of_type(ty, root, packed) {

@@ -117,6 +117,9 @@ impl<'m> Writer<'m> {
         };
         if writes_tile {
             let result = self.name(*out);
+            let valid = ["valid_row", "valid_col"].into_iter().zip(self.defined.valid(*out));
+            let given = valid.filter_map(|(key, extent)| Some(format!(", {key} = {}", self.operand(extent?))));
+            let attributes = given.collect::<String>() + &attributes;
             let (values, types, ty) = (self.values(ins), self.types(ins), self.type_of(*out));
             return format!("{result} = {}{suffixes} {values}{attributes} : ({types}) -> {ty}", self.dialect(name));
         }
@@ -329,7 +332,7 @@ impl<'m> Writer<'m> {
             Operand::Number(0) if self.form == Form::As => String::new(),
             Operand::Number(root) => format!(" {{root = {root} : i32}}"),
         };
-        let one_group = matches!(group[..], [group] if matches!(self.ir_type(group), Some(Type::Group(_))));
+        let one_group = matches!(group[..], [group] if matches!(self.ir_type(group), Some(Type::Group { .. })));
         if self.form == Form::As && one_group && staging.is_empty() {
             let order = [group[0], *local];
             return format!("{name} {}{root} : ({})", self.values(&order), self.types(&order));

@@ -50,7 +50,10 @@ pub(super) fn spelling(ty: &Type, form: Form) -> String {
         Type::Scalar(scalar) => element(*scalar).into(),
         Type::Pointer(target) => format!("!pto.ptr<{}>", element(*target)),
         Type::View(ty) => view(ty),
-        Type::Group(ty) => format!("!pto.group<{}>", view(ty)),
+        Type::Group { ranks, member } => {
+            let ranks = ranks.map_or_else(String::new, |ranks| format!("{ranks}x"));
+            format!("!pto.group<{ranks}{}>", view(member))
+        }
         Type::Tile(ty) => tile(ty, form),
         Type::Event => "!pto.event".into(),
         Type::Opaque(text) => text.to_string(),
