@@ -3,8 +3,8 @@
 use pto_isa::{ElementType, Tile};
 
 use crate::{
-    Arithmetic, Carried, Constant, Flag, For, Function, If, LaunchAttributes, Module, Op, OpKind, Operand, Place,
-    Predicate, Region, Type, ValueId, ViewKind, ViewType,
+    Arithmetic, Carried, Constant, Flag, For, Function, GroupType, If, LaunchAttributes, Module, Op, OpKind, Operand,
+    Place, Predicate, Region, Type, ValueId, ViewKind, ViewType,
 };
 
 /// Builds a module of one function, operation by operation.
@@ -119,7 +119,7 @@ impl FunctionBuilder {
     fn element_of(&self, value: ValueId) -> ElementType {
         match self.type_of(value) {
             Type::Pointer(element) | Type::Scalar(element) => element,
-            Type::View(view) | Type::Group { member: view, .. } => view.element,
+            Type::View(view) | Type::Group(GroupType { view, .. }) => view.element,
             Type::Tile(tile) => tile.element,
             _ => ElementType::I64,
         }

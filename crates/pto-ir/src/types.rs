@@ -25,16 +25,20 @@ pub enum Type {
     /// A tile; its address is never part of the type.
     Tile(Tile),
     /// The tensors of a parallel group, one per rank.
-    Group {
-        /// How many ranks, where the type says so.
-        ranks: Option<u64>,
-        /// What each rank holds.
-        member: ViewType,
-    },
+    Group(GroupType),
     /// An event that later instructions wait for.
     Event,
     /// A type of another dialect, kept as it is spelt.
     Opaque(Box<str>),
+}
+
+/// The tensors of a parallel group, as far as their type says.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GroupType {
+    /// Number of ranks, if the type names it.
+    pub ranks: Option<u64>,
+    /// What each rank holds.
+    pub view: ViewType,
 }
 
 /// The static part of a view of global memory.
@@ -90,7 +94,7 @@ impl Type {
             Self::Pointer(_) => "a pointer",
             Self::View(_) => "a view of global memory",
             Self::Tile(_) => "a tile",
-            Self::Group { .. } => "a group",
+            Self::Group(_) => "a group",
             Self::Event => "an event",
             Self::Opaque(_) => "a value of another dialect",
         }
@@ -106,8 +110,8 @@ impl fmt::Display for Type {
             Self::Pointer(element) => write!(f, "ptr<{element}>"),
             Self::View(view) => write!(f, "{view}"),
             Self::Tile(tile) => write!(f, "tile<{tile}>"),
-            Self::Group { ranks: Some(ranks), member } => write!(f, "group<{ranks} of {member}>"),
-            Self::Group { ranks: None, member } => write!(f, "group<{member}>"),
+            Self::Group(GroupType { ranks: Some(ranks), view }) => write!(f, "group<{ranks} of {view}>"),
+            Self::Group(GroupType { ranks: None, view }) => write!(f, "group<{view}>"),
             Self::Event => f.write_str("event"),
             Self::Opaque(text) => f.write_str(text),
         }

@@ -126,7 +126,7 @@ impl UbBudget {
 pub struct Profile {
     /// The target described.
     pub target: Target,
-    /// Payload element types of MSCATTER and MGATHER.
+    /// Payload element types of MSCATTER, MGATHER and the collectives.
     pub memory_elements: ElementSet,
     /// Index element types of MSCATTER and MGATHER.
     pub memory_indices: ElementSet,
@@ -134,8 +134,6 @@ pub struct Profile {
     pub tile_elements: ElementSet,
     /// Index element types of TSCATTER.
     pub tile_indices: ElementSet,
-    /// Element types of the collectives.
-    pub comm_elements: ElementSet,
     /// Types for each atomic operation, in the order `Add`, `Max`, `Min`; `None` takes all of `memory_elements`.
     pub atomics: [ElementSet; 3],
     /// Payload tile layouts of MSCATTER and MGATHER.
@@ -191,7 +189,6 @@ static CPU: Profile = Profile {
     memory_indices: INDEX_32,
     tile_elements: NINE,
     tile_indices: INDEX_16_32,
-    comm_elements: NINE,
     // 001 "Atomic Type Support", column CPU: the ABI contract.
     atomics: [ElementSet::of(&[I32, U32, F32, F16]), ElementSet::of(&[I32, F32]), ElementSet::of(&[I32, F32])],
     payload: PayloadLayouts::RowMajor,
@@ -207,7 +204,6 @@ static A2A3: Profile = Profile {
     memory_indices: INDEX_32,
     tile_elements: NINE,
     tile_indices: INDEX_16_32,
-    comm_elements: NINE,
     // 001 "Atomic Type Support", column A2/A3: signed integers only, no Max, no Min.
     atomics: [ElementSet::of(&[I8, I16, I32, F16, BF16, F32]), ElementSet::EMPTY, ElementSet::EMPTY],
     payload: PayloadLayouts::PairedWithTable,
@@ -223,7 +219,6 @@ static A5: Profile = Profile {
     memory_indices: INDEX_32,
     tile_elements: NINE,
     tile_indices: INDEX_16_32,
-    comm_elements: NINE,
     // 001 "Atomic Type Support", column A5.
     atomics: [
         ElementSet::of(&[I32, U32, F32, F16, BF16]),
@@ -244,7 +239,6 @@ static HOST: Profile = Profile {
     memory_indices: INDEX_32.with(INDEX_64),
     tile_elements: EVERYTHING,
     tile_indices: INDEX_16_32.with(INDEX_64),
-    comm_elements: EVERYTHING,
     atomics: [COMPUTABLE, COMPUTABLE, COMPUTABLE],
     payload: PayloadLayouts::Any,
     index: IndexLayouts::Any,

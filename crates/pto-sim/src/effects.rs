@@ -209,7 +209,8 @@ impl Machine<'_> {
         let done = ran.map_err(refusal)?;
         self.plans[step as usize] = Some(plan);
         self.count(done);
-        let limit = match (self.options.sanitize, self.is_device()) {
+        // What goes to a window is delivered byte by byte.
+        let limit = match (self.options.sanitize || self.owner(view.buffer).is_some(), self.is_device()) {
             (true, _) => usize::MAX,
             (false, true) => SAMPLED_LANES,
             (false, false) => 0,

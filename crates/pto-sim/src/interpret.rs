@@ -190,7 +190,10 @@ impl Machine<'_> {
                 self.set_value(*result, Value::Integer(rank as i64));
             }
             OpKind::Ranks { result } => self.set_value(*result, Value::Integer(self.options.ranks as i64)),
-            OpKind::RankBarrier | OpKind::Yield(_) | OpKind::Return(_) => {}
+            OpKind::RankBarrier => self.rank_barrier(step),
+            OpKind::Notify { signal, value, op } => self.notify(*signal, *value, *op, step),
+            OpKind::Wait { signal, value, compare } => self.wait(*signal, *value, *compare, step),
+            OpKind::Yield(_) | OpKind::Return(_) => {}
             // Flattened into steps of their own.
             OpKind::For(_) | OpKind::If(_) => {}
             OpKind::Unknown(unknown) => {

@@ -17,7 +17,7 @@ impl Machine<'_> {
     /// Where lanes of a scatter meet; on a device this marks the slots for the race detector as well.
     pub(crate) fn meet(&mut self, view: &View, slots: &Slots, writer: Option<Pipe>) -> (Met, Option<u32>) {
         let size = view.tensor.element.size();
-        let length = self.buffers[view.buffer].bytes.len() as u64;
+        let length = self.buffers[view.buffer].length;
         match writer {
             Some(pipe) if self.is_device() => {
                 let shadow = &mut self.buffers[view.buffer].shadow;

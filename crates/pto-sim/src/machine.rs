@@ -11,6 +11,7 @@ use crate::code::Code;
 use crate::collisions::Collisions;
 use crate::device::{Device, Span};
 use crate::hazard::Shadow;
+use crate::ranks::Peers;
 use crate::report::{Lanes, Nondeterministic, Operation, Report, Residence, Status};
 use crate::rules;
 use crate::state::{Buffer, TileState, Value, View, known};
@@ -118,6 +119,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) unflushed: Option<u32>,
     pub(crate) flushing: bool,
     pub(crate) stopped: bool,
+    /// The other ranks, where there are any.
+    pub(crate) peers: Option<Peers<'a>>,
     /// Where tiles without addresses go on targets without a UB.
     bump: u64,
     homes: BTreeMap<u32, u64>,
@@ -128,7 +131,7 @@ pub(crate) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    fn new(
+    pub(crate) fn new(
         module: &'a Module,
         function: &'a Function,
         code: &'a Code<'a>,
@@ -161,6 +164,7 @@ impl<'a> Machine<'a> {
             unflushed: None,
             flushing: false,
             stopped: false,
+            peers: None,
             bump: 0,
             homes: BTreeMap::new(),
             diagnostics: Vec::new(),
@@ -219,23 +223,31 @@ impl<'a> Machine<'a> {
     /// Binds the parameters; false, with findings, if the arguments do not fit.
     fn bind(&mut self, arguments: &BTreeMap<String, Argument>) -> bool {
         for id in self.function.parameter_ids() {
-            let value = self.function.value(id);
-            let name = value.name.to_string();
-            let Some(argument) = arguments.get(&name) else {
-                let message = format!("expected an argument for parameter `{name}`, found none");
-                self.say(Diagnostic::new(rules::LAUNCH_ARGUMENT, value.place, message));
-                continue;
-            };
-            if let Err((rule, message)) = self.bind_one(id, &name, argument) {
-                self.say(Diagnostic::new(rule, value.place, message));
-            }
+            self.bind_parameter(id, arguments);
         }
         let names: Vec<&str> = self.function.parameter_ids().map(|id| self.function.value(id).name.as_ref()).collect();
         for name in arguments.keys().filter(|name| !names.contains(&name.as_str())) {
             let message = format!("expected one of the parameters {}, found an argument `{name}`", names.join(", "));
             self.say(Diagnostic::new(rules::LAUNCH_ARGUMENT, self.function.place, message));
         }
-        !self.diagnostics.iter().any(|d| d.severity == Severity::Error)
+        self.first_error().is_none()
+    }
+
+    /// What the first error says.
+    pub(crate) fn first_error(&self) -> Option<String> {
+        self.diagnostics.iter().find(|d| d.severity == Severity::Error).map(|d| d.message.clone())
+    }
+
+    pub(crate) fn bind_parameter(&mut self, id: ValueId, arguments: &BTreeMap<String, Argument>) {
+        let value = self.function.value(id);
+        let name = value.name.to_string();
+        let Some(argument) = arguments.get(&name) else {
+            let message = format!("expected an argument for parameter `{name}`, found none");
+            return self.say(Diagnostic::new(rules::LAUNCH_ARGUMENT, value.place, message));
+        };
+        if let Err((rule, message)) = self.bind_one(id, &name, argument) {
+            self.say(Diagnostic::new(rule, value.place, message));
+        }
     }
 
     fn bind_one(&mut self, id: ValueId, name: &str, argument: &Argument) -> Result<(), Refusal> {
@@ -264,6 +276,9 @@ impl<'a> Machine<'a> {
             (Type::Scalar(element), Argument::Integer(value)) if element.is_integer() => Value::Integer(*value),
             (Type::Scalar(_), Argument::Integer(value)) => Value::Float(*value as f64),
             (Type::Scalar(element), Argument::Float(value)) if !element.is_integer() => Value::Float(*value),
+            (Type::Group(_), _) => {
+                return Err(unfit(format!("`{name}` is a group, which spans ranks: run the program on several")));
+            }
             (ty, argument) => {
                 let found = match argument {
                     Argument::Array(_) => "an array",
@@ -278,7 +293,13 @@ impl<'a> Machine<'a> {
     }
 
     fn add_buffer(&mut self, name: &str, element: ElementType, bytes: &[u8]) -> usize {
-        let buffer = Buffer { name: name.into(), element, bytes: bytes.to_vec(), shadow: Shadow::default() };
+        let buffer = Buffer {
+            name: name.into(),
+            element,
+            bytes: bytes.to_vec(),
+            length: bytes.len() as u64,
+            shadow: Shadow::default(),
+        };
         self.buffers.push(buffer);
         self.buffers.len() - 1
     }
@@ -330,7 +351,10 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn finish(mut self) -> Report {
+    pub(crate) fn finish(mut self) -> Report {
+        let here = self.peers.as_ref().map(Peers::rank);
+        let ours: Vec<bool> =
+            (0..self.buffers.len()).map(|at| self.owner(at).is_none_or(|owner| Some(owner) == here)).collect();
         let errors = self.diagnostics.iter().any(|d| d.severity == Severity::Error);
         let busy = self.device.busy().filter(|(_, cycles)| *cycles > 0).collect();
         Report {
@@ -349,7 +373,13 @@ impl<'a> Machine<'a> {
             spans: std::mem::take(&mut self.spans),
             spans_dropped: self.spans_dropped,
             diagnostics: std::mem::take(&mut self.diagnostics),
-            buffers: self.buffers.into_iter().map(|buffer| (buffer.name, buffer.bytes)).collect(),
+            buffers: self
+                .buffers
+                .into_iter()
+                .zip(ours)
+                .filter(|(_, ours)| *ours)
+                .map(|(buffer, _)| (buffer.name, buffer.bytes))
+                .collect(),
         }
     }
 }

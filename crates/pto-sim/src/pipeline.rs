@@ -67,10 +67,16 @@ impl Machine<'_> {
         if self.options.sanitize {
             self.check_reads(&issued.work, step);
         }
+        if let Err((rule, message)) = self.fetch_operands(&issued.work) {
+            return self.trap(rule, step, message);
+        }
         let outcome = match self.effect(&issued.work, writer(&issued.footprint), step) {
             Ok(outcome) => outcome,
             Err((rule, message)) => return self.trap(rule, step, message),
         };
+        if self.peers.is_some() {
+            self.touch_windows(&issued.work, &outcome, step);
+        }
         if self.is_device() {
             self.phases(issued, &outcome);
         } else if self.options.sanitize {

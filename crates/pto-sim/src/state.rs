@@ -10,6 +10,8 @@ pub(crate) struct Buffer {
     pub(crate) name: String,
     pub(crate) element: ElementType,
     pub(crate) bytes: Vec<u8>,
+    /// Bytes that it has: the copy of a window that was not needed yet has none in `bytes`.
+    pub(crate) length: u64,
     pub(crate) shadow: Shadow,
 }
 

@@ -80,6 +80,7 @@ impl Machine<'_> {
     pub(crate) fn touch_buffer(&mut self, buffer: usize, ranges: &[(u64, u64)], kind: Kind, pipe: Pipe, step: u32) {
         let access = Access { pipe, epoch: self.device.clocks.epoch(pipe), step };
         let clock = *self.device.clocks.of(pipe);
+        self.log_window(buffer, ranges, kind, access);
         for &(start, end) in ranges {
             if let Some(race) = self.buffers[buffer].shadow.access(kind, access, &clock, start, end) {
                 let name = format!("`{}`", self.buffers[buffer].name);
@@ -89,6 +90,7 @@ impl Machine<'_> {
     }
 
     pub(crate) fn touch_buffer_scalar(&mut self, buffer: usize, at: u64, size: u64, kind: Kind, step: u32) {
+        self.touch_window_scalar(buffer, (at, at + size), kind, step);
         if self.is_device() && self.options.sanitize {
             self.touch_buffer(buffer, &[(at, at + size)], kind, Pipe::S, step);
         }
@@ -98,8 +100,13 @@ impl Machine<'_> {
         let access = Access { pipe, epoch: self.device.clocks.epoch(pipe), step };
         let clock = *self.device.clocks.of(pipe);
         let size = view.tensor.element.size();
+        if self.owner(view.buffer).is_some() {
+            let run = |start: &u64| (start * size, (start + outcome.slots.length) * size);
+            let ranges: Vec<_> = outcome.slots.starts.iter().map(run).collect();
+            self.log_window(view.buffer, &ranges, kind, access);
+        }
         let buffer = &mut self.buffers[view.buffer];
-        let length = buffer.bytes.len() as u64;
+        let length = buffer.length;
         // What a scatter writes was marked when its lanes were looked at for collisions.
         let number = match (kind, outcome.marked) {
             (Kind::Write, Some(number)) => number,

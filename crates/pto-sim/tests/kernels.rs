@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pto_ir::{
-    Dispatch, Flag, Function, LaunchAttributes, Module, Op, OpKind, Operand, Pipe, Place, Region, Type, ValueId,
-    ViewKind, ViewType,
-};
+use pto_ir::{Dispatch, Flag, Function, Module, Op, OpKind, Operand, Pipe, Place, Type, ValueId, ViewKind, ViewType};
 use pto_isa::{Atomic, Coalesce, Conflict, ElementType, OutOfBounds, Policy, Target, Tile};
 use pto_sim::{Argument, Options, Report, Status, simulate};
 

@@ -663,12 +663,11 @@ impl<'t> Elaborator<'t> {
 /// Whether two types of one value may stand side by side: tiles by what they are, views whatever they are called.
 fn same_type(said: &Type, is: &Type) -> bool {
     match (said, is) {
-        (Type::Group { ranks: said, .. }, Type::Group { ranks: is, .. })
-            if said.is_some() && is.is_some() && said != is =>
-        {
-            false
+        (Type::Group(said), Type::Group(is)) => {
+            let ranks = said.ranks.is_none() || is.ranks.is_none() || said.ranks == is.ranks;
+            ranks && same_type(&Type::View(said.view.clone()), &Type::View(is.view.clone()))
         }
-        (Type::View(said), Type::View(is)) | (Type::Group { member: said, .. }, Type::Group { member: is, .. }) => {
+        (Type::View(said), Type::View(is)) => {
             let layouts = said.layout.is_none() || is.layout.is_none() || said.layout == is.layout;
             let strides = said.strides.is_none() || is.strides.is_none() || said.strides == is.strides;
             let kinds = said.kind == is.kind || [said.kind, is.kind].contains(&pto_ir::ViewKind::MemRef);

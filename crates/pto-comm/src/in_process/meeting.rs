@@ -1,5 +1,6 @@
 //! Where the threads of a group wait for each other, and learn that one will not come.
 
+use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,11 +23,22 @@ struct State {
     /// The first rank that went, and how: others may follow because of it.
     gone: Option<(usize, String)>,
     failure: Option<CommError>,
+    /// Messages under way to each rank, and who sent them.
+    inboxes: Vec<VecDeque<(usize, Vec<u8>)>>,
+    /// Ranks that wait for a message.
+    receiving: Vec<bool>,
 }
 
 impl Meeting {
     pub(super) fn new(size: usize, timeout: Duration) -> Self {
-        let state = State { round: 0, arrived: Vec::new(), gone: None, failure: None };
+        let state = State {
+            round: 0,
+            arrived: Vec::new(),
+            gone: None,
+            failure: None,
+            inboxes: vec![VecDeque::new(); size],
+            receiving: vec![false; size],
+        };
         Self { size, timeout, state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -63,6 +75,7 @@ impl Meeting {
             self.changed.notify_all();
             return Ok(());
         }
+        self.look_for_deadlock(&mut state);
         let round = state.round;
         // The round comes first: who leaves after it has done its part in it.
         while state.round == round {
@@ -77,6 +90,57 @@ impl Meeting {
             }
         }
         Ok(())
+    }
+
+    /// Leaves a message for a rank.
+    pub(super) fn post(&self, from: usize, to: usize, message: Vec<u8>) -> Result<(), CommError> {
+        let mut state = self.state();
+        state.check()?;
+        let inbox = state.inboxes.get_mut(to).ok_or(CommError::NoSuchRank { rank: to, size: self.size })?;
+        inbox.push_back((from, message));
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Waits for a message to a rank.
+    pub(super) fn receive(&self, rank: usize) -> Result<(usize, Vec<u8>), CommError> {
+        let deadline = self.deadline();
+        let mut state = self.state();
+        loop {
+            if let Some(message) = state.inboxes[rank].pop_front() {
+                state.receiving[rank] = false;
+                return Ok(message);
+            }
+            state.check()?;
+            state.receiving[rank] = true;
+            self.look_for_deadlock(&mut state);
+            state.check()?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                self.fail(&mut state, self.late("receive"));
+            } else {
+                state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+
+    /// Fails if every rank waits, and one of them for a message: nobody is left to send it.
+    fn look_for_deadlock(&self, state: &mut State) {
+        let waiting = |rank: &usize| state.receiving[*rank] && state.inboxes[*rank].is_empty();
+        let receivers: Vec<usize> = (0..self.size).filter(waiting).collect();
+        if receivers.is_empty() || receivers.len() + state.arrived.len() < self.size {
+            return;
+        }
+        let mut waits: Vec<(usize, &str)> = state.arrived.clone();
+        waits.extend(receivers.into_iter().map(|rank| (rank, "a message")));
+        waits.sort_unstable();
+        // What the ranks exchange when they meet is theirs to know: to others, they are at a common operation.
+        let words = |(rank, what): &(usize, &str)| match *what {
+            "a message" => format!("rank {rank} for a message"),
+            _ => format!("rank {rank} for the others"),
+        };
+        let waits = waits.iter().map(words).collect();
+        self.fail(state, CommError::Deadlock { waits });
     }
 
     /// The error of having waited too long in an operation.

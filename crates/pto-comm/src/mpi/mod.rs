@@ -12,6 +12,7 @@ mod call;
 mod datatype;
 mod epoch;
 mod exit;
+mod message;
 mod watchdog;
 mod window;
 
@@ -72,6 +73,8 @@ pub struct Mpi {
     failed: Cell<bool>,
     /// Every window that was opened and not yet freed, in the order of opening, which is the same at all ranks.
     windows: RefCell<Vec<Rc<Allocation>>>,
+    /// Messages whose buffers MPI may still read.
+    posted: RefCell<Vec<message::Posted>>,
     watchdog: Watchdog,
 }
 
@@ -125,6 +128,7 @@ impl Mpi {
             notices: Cell::new(0),
             failed: Cell::new(false),
             windows: RefCell::default(),
+            posted: RefCell::default(),
             watchdog: Watchdog::start(timeout),
         };
         this.shared = this.on_one_machine()?;
@@ -185,16 +189,22 @@ impl Mpi {
                 }
                 patience.pause();
             }
-            self.listen()?;
-            let now = Instant::now();
-            let lost = self.lost.borrow().as_ref().filter(|(_, heard)| now > *heard + SOON).map(|(e, _)| e.clone());
-            if let Some(error) = lost {
-                return self.note(Err(error));
-            }
-            if now > deadline {
-                return self.note(Err(CommError::Timeout { operation, seconds: self.timeout.as_secs() }));
-            }
+            self.give_up(deadline, operation)?;
         }
+    }
+
+    /// An error if there is no point in waiting any longer.
+    fn give_up(&self, deadline: Instant, operation: &'static str) -> Result<(), CommError> {
+        self.listen()?;
+        let now = Instant::now();
+        let lost = self.lost.borrow().as_ref().filter(|(_, heard)| now > *heard + SOON).map(|(e, _)| e.clone());
+        if let Some(error) = lost {
+            return self.note(Err(error));
+        }
+        if now > deadline {
+            return self.note(Err(CommError::Timeout { operation, seconds: self.timeout.as_secs() }));
+        }
+        Ok(())
     }
 
     /// Remembers a failure, so that leaving does not count on the others any more.
@@ -275,6 +285,14 @@ impl Transport for Mpi {
         let code = unsafe { ffi::MPI_Ibarrier(self.work, &mut request) };
         check("MPI_Ibarrier", code)?;
         self.wait("barrier", &mut [request])
+    }
+
+    fn post(&self, rank: usize, message: Vec<u8>) -> Result<(), CommError> {
+        self.post_message(rank, message)
+    }
+
+    fn receive(&self) -> Result<(usize, Vec<u8>), CommError> {
+        self.receive_message()
     }
 
     fn all_to_all(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, CommError> {

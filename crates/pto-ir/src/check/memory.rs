@@ -6,7 +6,7 @@ use pto_isa::{Extent, Location, Rule, Tensor};
 
 use super::{Checker, rules};
 use crate::facts::Placement;
-use crate::{Diagnostic, OpKind, Operand, Place, Type, ValueId, ViewType};
+use crate::{Diagnostic, GroupType, OpKind, Operand, Place, Type, ValueId, ViewType};
 
 impl<'a> Checker<'a> {
     /// Judges an operation whose operands are of the right kinds.
@@ -59,7 +59,7 @@ impl<'a> Checker<'a> {
         let Some(place) = self.place_of(value) else { return };
         match self.facts.ty(value) {
             Some(Type::Tile(_)) => self.tile(value, place),
-            Some(Type::View(ty) | Type::Group { member: ty, .. }) => {
+            Some(Type::View(ty) | Type::Group(GroupType { view: ty, .. })) => {
                 if self.rank(ty, place)
                     && let Some(tensor) = self.facts.view(value).map(|view| view.tensor)
                 {
@@ -81,7 +81,7 @@ impl<'a> Checker<'a> {
 
     fn view_type(&self, value: ValueId) -> Option<&'a ViewType> {
         match self.facts.ty(value)? {
-            Type::View(view) | Type::Group { member: view, .. } => Some(view),
+            Type::View(view) | Type::Group(GroupType { view, .. }) => Some(view),
             _ => None,
         }
     }

@@ -25,7 +25,7 @@ impl Kind {
             Self::Pointer => matches!(ty, Type::Pointer(_)),
             Self::Memory => matches!(ty, Type::Pointer(_) | Type::View(_)),
             Self::Integer => ty.is_integer(),
-            Self::Group => matches!(ty, Type::Group { .. }),
+            Self::Group => matches!(ty, Type::Group(_)),
         }
     }
 
@@ -66,6 +66,18 @@ impl<'a> Checker<'a> {
             }
         }
         fits
+    }
+
+    /// A signal is an integer.
+    fn signal(&mut self, op: &OpKind, signal: ValueId, place: Place) -> bool {
+        let Some(Type::View(view)) = self.facts.ty(signal) else { return true };
+        if view.element.is_integer() {
+            return true;
+        }
+        let message = format!("`signal` of {}: expected a view of integers, found {view}", op.name());
+        let diagnostic = self.about(Diagnostic::new(&rules::OPERAND, place, message), signal);
+        self.report(diagnostic);
+        false
     }
 
     /// Checks kinds and types of an operation without regions; true if all fit, so that its values can be judged.
@@ -151,7 +163,7 @@ impl<'a> Checker<'a> {
             OpKind::Collective(call) => {
                 let mut fits = expect!("local", call.local, View);
                 let one_group =
-                    matches!(call.group[..], [group] if matches!(self.facts.ty(group), Some(Type::Group { .. })));
+                    matches!(call.group[..], [group] if matches!(self.facts.ty(group), Some(Type::Group(_))));
                 for member in call.group.iter().filter(|_| !one_group) {
                     fits &= self.expect(op, "group", *member, View, place);
                 }
@@ -159,6 +171,9 @@ impl<'a> Checker<'a> {
                     fits &= self.expect(op, "staging", *tile, Tile, place);
                 }
                 fits & self.expect_integers(op, "root", &[call.root], place)
+            }
+            OpKind::Notify { signal, value, .. } | OpKind::Wait { signal, value, .. } => {
+                expect!("signal", *signal, View) && expect!("value", *value, Integer) && self.signal(op, *signal, place)
             }
             OpKind::Unknown(unknown) => {
                 let message = format!("`{}` is not part of this instruction set", unknown.name);
@@ -180,7 +195,7 @@ impl<'a> Checker<'a> {
 
     /// A group has as many members as its type says.
     fn group_size(&mut self, group: ValueId, members: usize, place: Place) -> bool {
-        let Some(Type::Group { ranks: Some(ranks), .. }) = self.facts.ty(group) else { return true };
+        let Some(Type::Group(crate::GroupType { ranks: Some(ranks), .. })) = self.facts.ty(group) else { return true };
         if u64::try_from(members) == Ok(*ranks) {
             return true;
         }

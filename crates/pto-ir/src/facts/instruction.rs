@@ -57,26 +57,22 @@ impl Facts<'_> {
     pub fn collective(&self, op: &crate::Collective) -> Option<Collective> {
         let root = self.operand(op.root).and_then(|root| u64::try_from(root).ok()).unwrap_or(0);
         let group: Vec<Option<Tensor>> = match op.group.as_slice() {
-            [group] => match self.ty(*group) {
-                Some(crate::Type::Group { ranks, .. }) => {
-                    let tensor = self.tensor(*group)?;
-                    if let Some(members) = self.members(*group) {
-                        return self.listed(op, root, members);
-                    }
-                    match ranks.filter(|ranks| *ranks <= MOST_RANKS) {
-                        // The type says how many, so that a root beyond them is one that there is not.
-                        Some(ranks) => {
-                            let group = vec![Some(tensor); ranks as usize];
-                            return Some(self.assemble(op, root, group, self.tensor(op.local)?));
-                        }
-                        None => vec![Some(tensor); root.saturating_add(1).min(MOST_RANKS) as usize],
-                    }
-                }
-                _ => return self.listed(op, root, &op.group),
-            },
+            [group] if matches!(self.ty(*group), Some(crate::Type::Group(_))) => {
+                let tensor = self.tensor(*group)?;
+                let ranks = match self.members(*group) {
+                    Some(members) => return self.listed(op, root, members),
+                    None => match self.ty(*group) {
+                        Some(crate::Type::Group(crate::GroupType { ranks: Some(ranks), .. })) => *ranks,
+                        _ => root.saturating_add(1),
+                    },
+                };
+                vec![Some(tensor); ranks.min(MOST_RANKS) as usize]
+            }
             listed => return self.listed(op, root, listed),
         };
-        Some(self.assemble(op, root.min(MOST_RANKS - 1), group, self.tensor(op.local)?))
+        // A root beyond what is looked at is as good as any, unless the group says that it has no such rank.
+        let root = if group.len() as u64 == MOST_RANKS { root.min(MOST_RANKS - 1) } else { root };
+        Some(self.assemble(op, root, group, self.tensor(op.local)?))
     }
 
     fn listed(&self, op: &crate::Collective, root: u64, members: &[ValueId]) -> Option<Collective> {

@@ -25,6 +25,8 @@ mod policy;
 mod shape;
 mod types;
 
+pub use comm::first_broken_collective;
+
 /// What the launch of a kernel decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Launch {

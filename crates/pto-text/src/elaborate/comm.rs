@@ -1,10 +1,11 @@
 //! Collectives and groups.
 
-use pto_ir::{Collective, OpKind, Operand, Type, ValueId};
+use pto_ir::{Collective, NotifyOp, OpKind, Operand, Type, ValueId, WaitCompare};
 use pto_isa::Direction;
 
 use super::Elaborator;
-use super::call::{Arg, Call, zip};
+use super::call::{Arg, Call, values, zip};
+use super::name::Enumerator;
 use crate::syntax::{Kind, Node};
 use crate::view::Arguments;
 
@@ -59,7 +60,7 @@ impl<'t> Elaborator<'t> {
             return self.malformed(call, "expected a tensor, staging tiles and the tensors of the ranks");
         }
         // PTO-AS names the group before the tensor.
-        let local = views.remove(usize::from(matches!(self.type_of(views[0]), Type::Group { .. })));
+        let local = views.remove(usize::from(matches!(self.type_of(views[0]), Type::Group(_))));
         let root = self.root(call)?;
         Some(OpKind::Collective(Box::new(Collective { direction, local, group: views, staging, root })))
     }
@@ -88,7 +89,7 @@ impl<'t> Elaborator<'t> {
     pub(super) fn tile_scatter(&mut self, call: &Call<'t>) -> Option<OpKind> {
         let group = match (call.operands.first(), call.types.first()) {
             (Some(first), ty) if call.ins.is_none() => match self.visible_type(*first) {
-                Some(known) => matches!(known, Type::Group { .. }),
+                Some(known) => matches!(known, Type::Group(_)),
                 None => ty.is_some_and(|ty| ty.text().starts_with("!pto.group")),
             },
             _ => false,
@@ -113,6 +114,35 @@ impl<'t> Elaborator<'t> {
             None => self.module.types.intern(Type::Index),
         };
         self.result(call, ty).map(make)
+    }
+
+    /// The signal and the value of `pto.comm.tnotify(%signal, %value : T, i32)`, or without parentheses.
+    fn signal(&mut self, call: &Call<'t>) -> Option<(ValueId, ValueId)> {
+        let args = call.direct.map_or_else(|| call.typed_operands(), values);
+        let [signal, value] = args[..] else {
+            return self.malformed(call, "expected a signal and a value");
+        };
+        Some((self.value(signal), self.value(value)))
+    }
+
+    /// `pto.comm.tnotify(%signal, %value : T, i32) {notifyOp = #pto<notify_op atomic_add>}`; it sets where nothing is said.
+    pub(super) fn notify(&mut self, call: &Call<'t>) -> Option<OpKind> {
+        let (signal, value) = self.signal(call)?;
+        let op = match call.attribute("notifyOp").and_then(|entry| entry.value) {
+            Some(word) => self.take(NotifyOp::read(word))?,
+            None => NotifyOp::Set,
+        };
+        Some(OpKind::Notify { signal, value, op })
+    }
+
+    /// `pto.comm.twait(%signal, %value : T, i32) {cmp = #pto<wait_cmp ge>}`; for equality where nothing is said.
+    pub(super) fn wait(&mut self, call: &Call<'t>) -> Option<OpKind> {
+        let (signal, value) = self.signal(call)?;
+        let compare = match call.attribute("cmp").and_then(|entry| entry.value) {
+            Some(word) => self.take(WaitCompare::read(word))?,
+            None => WaitCompare::Eq,
+        };
+        Some(OpKind::Wait { signal, value, compare })
     }
 
     /// The type of a name, without a word about it if it has none.

@@ -102,7 +102,7 @@ impl<'t> Elaborator<'t> {
     }
 
     fn is_memory(&self, value: ValueId) -> bool {
-        matches!(self.type_of(value), Type::View(_) | Type::Pointer(_) | Type::Group { .. })
+        matches!(self.type_of(value), Type::View(_) | Type::Pointer(_) | Type::Group(_))
     }
 
     /// Puts the table of a gather first, where its operands are written the other way round.

@@ -71,7 +71,9 @@ rows! {
     "comm.rank" [] [] |e, c| e.rank(c, |result| OpKind::Rank { result });
     "comm.ranks" [] [] |e, c| e.rank(c, |result| OpKind::Ranks { result });
     "comm.tgather" [&["root"]] ["recv" "group" "root" "("] |e, c| e.collective(c, Direction::Gather);
+    "comm.tnotify" [&["notifyOp"]] ["("] |e, c| e.notify(c);
     "comm.tscatter" [&["root"]] ["recv" "group" "root" "("] |e, c| e.collective(c, Direction::Scatter);
+    "comm.twait" [&["cmp"]] ["("] |e, c| e.wait(c);
     "dcci" [] ["*"] |e, c| e.plain(c, OpKind::FlushCache);
     "dsb" [] ["*"] |e, c| e.plain(c, OpKind::DataBarrier);
     "func.return" [] [] |e, c| e.return_(c);

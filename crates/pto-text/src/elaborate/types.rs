@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use pto_ir::{Type, TypeId, Types, ViewKind, ViewType};
+use pto_ir::{GroupType, Type, TypeId, Types, ViewKind, ViewType};
 use pto_isa::{ElementType, TensorLayout};
 
 use super::hash::TextState;
@@ -231,32 +231,29 @@ impl<'t> TypeReader<'t> {
 
     /// A group is written by what each rank holds, with or without the number of ranks before it.
     fn group(&self, view: TypeView<'t>) -> Result<Type, Refused> {
-        let terms: Vec<Node<'t>> = view.parameters().iter().flat_map(|parameter| parameter.terms.clone()).collect();
-        let [term] = terms[..] else {
-            return refuse(view.node(), format!("expected one view in `!pto.group<...>`, found {}", terms.len()));
-        };
-        let term = self.aliases.resolve(term);
         let mut ranks = None;
-        let member = match (term.kind(), term.child(1)) {
-            (Kind::Type, _) => Some(term),
-            // `4x!pto.memref<...>`: what stands before a type counts the ranks.
-            (Kind::Shaped, Some(inner)) if inner.kind() == Kind::Type && self.element(inner).is_none() => {
-                ranks = match dimensions(term).as_deref() {
-                    Some([ranks]) => *ranks,
-                    _ => return refuse(term, "expected one number of ranks before the view".into()),
-                };
-                Some(self.aliases.resolve(inner))
+        let member = view.parameters().iter().flat_map(|parameter| parameter.terms.clone()).find_map(|term| {
+            let term = self.aliases.resolve(term);
+            match (term.kind(), term.child(1)) {
+                (Kind::Type, _) => Some(term),
+                (Kind::Shaped, Some(inner)) if inner.kind() == Kind::Type && self.element(inner).is_none() => {
+                    ranks = dimensions(term).and_then(|dims| dims.into_iter().flatten().reduce(u64::saturating_mul));
+                    Some(self.aliases.resolve(inner))
+                }
+                (Kind::Shaped, _) => Some(term),
+                _ => {
+                    ranks = integer(term).and_then(|number| u64::try_from(number).ok()).or(ranks);
+                    None
+                }
             }
-            (Kind::Shaped, _) => Some(term),
-            _ => None,
-        };
+        });
         let Some(member) = member else {
             return refuse(view.node(), "expected the view that each rank holds in `!pto.group<...>`".into());
         };
         if member.kind() == Kind::Shaped {
             let (shape, element) = self.shaped(member)?;
-            let member = ViewType { kind: ViewKind::MemRef, element, shape, strides: None, layout: None };
-            return Ok(Type::Group { ranks: None, member });
+            let view = ViewType { kind: ViewKind::MemRef, element, shape, strides: None, layout: None };
+            return Ok(Type::Group(GroupType { ranks, view }));
         }
         // Only a view is read further, so that groups of groups, through aliases, end here.
         let is_view =
@@ -265,7 +262,7 @@ impl<'t> TypeReader<'t> {
             return refuse(member, format!("expected a view of global memory, found `{}`", member.text()));
         }
         match self.parse(member)? {
-            Type::View(member) => Ok(Type::Group { ranks, member }),
+            Type::View(view) => Ok(Type::Group(GroupType { ranks, view })),
             _ => refuse(member, format!("expected a view of global memory, found `{}`", member.text())),
         }
     }

@@ -269,6 +269,14 @@ impl<'m> Writer<'m> {
             OpKind::Rank { result } => self.defining(*result, "comm.rank"),
             OpKind::Ranks { result } => self.defining(*result, "comm.ranks"),
             OpKind::RankBarrier => self.dialect("comm.barrier"),
+            OpKind::Notify { signal, value, op } => {
+                let attribute = format!("notifyOp = #pto<notify_op {}>", op.name());
+                self.signal("comm.tnotify", *signal, *value, &attribute)
+            }
+            OpKind::Wait { signal, value, compare } => {
+                let attribute = format!("cmp = #pto<wait_cmp {}>", compare.name());
+                self.signal("comm.twait", *signal, *value, &attribute)
+            }
             OpKind::SetFlag(flag) => self.flag("set_flag", *flag),
             OpKind::WaitFlag(flag) => self.flag("wait_flag", *flag),
             OpKind::Barrier(pipe) => format!("{} <{}>", self.dialect("barrier"), pipe.name()),
@@ -281,6 +289,12 @@ impl<'m> Writer<'m> {
     fn defining(&mut self, result: ValueId, name: &str) -> String {
         let ty = self.type_of(result);
         format!("{} = {} : {ty}", self.name(result), self.dialect(name))
+    }
+
+    fn signal(&mut self, name: &str, signal: ValueId, value: ValueId, attribute: &str) -> String {
+        let (name, of) = (self.dialect(name), self.type_of(value));
+        let (ty, signal, value) = (self.type_of(signal), self.name(signal), self.name(value));
+        format!("{name}({signal}, {value} : {ty}, {of}) {{{attribute}}}")
     }
 
     fn flag(&self, name: &str, flag: Flag) -> String {
@@ -332,7 +346,7 @@ impl<'m> Writer<'m> {
             Operand::Number(0) if self.form == Form::As => String::new(),
             Operand::Number(root) => format!(" {{root = {root} : i32}}"),
         };
-        let one_group = matches!(group[..], [group] if matches!(self.ir_type(group), Some(Type::Group { .. })));
+        let one_group = matches!(group[..], [group] if matches!(self.ir_type(group), Some(Type::Group(_))));
         if self.form == Form::As && one_group && staging.is_empty() {
             let order = [group[0], *local];
             return format!("{name} {}{root} : ({})", self.values(&order), self.types(&order));
