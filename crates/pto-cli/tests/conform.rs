@@ -163,6 +163,10 @@ fn absurd_extents_are_refused_without_being_allocated() {
         )
     }));
     assert!(code == Some(1) && output.contains("larger than a case may be"), "{output}");
+    // No file stands behind the table, so a short line must not be worth much memory: 256 MiB and a bit.
+    let (code, output) =
+        run(&case(|text| text.replace(r#""strides":[32,32,32,8,1]"#, r#""strides":[1,1,1,22369620,1]"#)));
+    assert!(code == Some(1) && output.contains("an array of 268435472 bytes is larger"), "{output}");
 }
 
 #[test]
