@@ -193,6 +193,7 @@ mod tests {
         "parse.utf8",
         "policy.name",
         "type.name",
+        "unsupported.dropped",
         "unsupported.form",
         "unsupported.nesting",
     ];

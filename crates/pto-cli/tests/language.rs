@@ -60,8 +60,15 @@ func.func @other(%t: !pto.tile_buf<vec, 8x32xf32>) {
     let (code, out, err) = pto(&["check", "--json", "--target", "a5", "-"], text);
     assert_eq!((code, err.as_str()), (1, ""));
     let names: Vec<String> = rules(&out).into_iter().map(|(rule, ..)| rule).collect();
-    let expected =
-        ["type.undefined", "type.redefined", "type.mismatch", "parse.operands", "parse.attribute", "unsupported.op"];
+    let expected = [
+        "type.undefined",
+        "type.redefined",
+        "type.mismatch",
+        "unsupported.op",
+        "parse.operands",
+        "parse.attribute",
+        "unsupported.op",
+    ];
     assert_eq!(names, expected);
     let first: Value = serde_json::from_str(out.lines().next().expect("a line")).expect("JSON");
     assert_eq!((&first["line"], &first["column"], &first["end_column"]), (&2.into(), &26.into(), &31.into()));

@@ -36,15 +36,7 @@ pub struct FunctionBuilder {
 impl FunctionBuilder {
     /// A function without parameters.
     pub fn new(name: &str) -> Self {
-        let function = Function {
-            name: name.into(),
-            private: false,
-            launch: LaunchAttributes::default(),
-            values: Vec::new(),
-            parameters: 0,
-            body: Region::default(),
-            place: Place::default(),
-        };
+        let function = Function { name: name.into(), ..Function::default() };
         Self { module: Module::default(), function, regions: vec![Region::default()], place: None, pushed: 0 }
     }
 

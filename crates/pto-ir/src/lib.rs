@@ -22,7 +22,7 @@ pub use build::FunctionBuilder;
 pub use check::check;
 pub use diagnostic::Diagnostic;
 pub use footprint::{Executed, Footprint, Lanes, Phase, Touch, footprint};
-pub use module::{Dispatch, Function, LaunchAttributes, Module, Region, Value, ValueId};
+pub use module::{Attribute, Declaration, Dispatch, Function, LaunchAttributes, Module, Region, Value, ValueId};
 pub use op::{
     Arithmetic, Carried, Collective, Constant, EVENTS, Flag, For, If, NotifyOp, Op, OpKind, Operand, Pipe, Predicate,
     Unknown, WaitCompare,

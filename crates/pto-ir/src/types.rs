@@ -68,6 +68,16 @@ pub enum ViewKind {
 }
 
 impl Type {
+    /// The type of a value that is not known, because what defines it could not be understood or does not say.
+    pub fn unknown() -> Self {
+        Self::Opaque("?".into())
+    }
+
+    /// Whether nothing is known of it, so that nothing about it can be wrong.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Opaque(text) if &**text == "?")
+    }
+
     /// True for types that integer arithmetic works on.
     pub fn is_integer(&self) -> bool {
         match self {

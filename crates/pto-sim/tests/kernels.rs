@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pto_ir::{
-    Dispatch, Flag, Function, LaunchAttributes, Module, Op, OpKind, Operand, Pipe, Place, Region, Type, ValueId,
-    ViewKind, ViewType,
-};
+use pto_ir::{Dispatch, Flag, Function, Module, Op, OpKind, Operand, Pipe, Place, Type, ValueId, ViewKind, ViewType};
 use pto_isa::{Atomic, Coalesce, Conflict, ElementType, OutOfBounds, Policy, Target, Tile};
 use pto_sim::{Argument, Options, Report, Status, simulate};
 
@@ -19,15 +16,7 @@ const TABLE_ROWS: u64 = 16;
 
 impl Kernel {
     fn new() -> Self {
-        let function = Function {
-            name: "kernel".into(),
-            private: false,
-            launch: LaunchAttributes::default(),
-            values: Vec::new(),
-            parameters: 0,
-            body: Region::default(),
-            place: Place::default(),
-        };
+        let function = Function { name: "kernel".into(), ..Function::default() };
         Self { module: Module::default(), function }
     }
 

@@ -26,6 +26,8 @@ use pto_isa::rule::Rule;
 use std::cell::Cell;
 use std::collections::HashMap;
 
+pub(crate) use types::suggest_type;
+
 /// How deep brackets and regions may nest.
 pub const MAX_DEPTH: u32 = 256;
 
@@ -102,6 +104,8 @@ struct Parser<'s> {
     /// Whether the operation being read holds regions by its name; `None` in the generic form, whose regions stand in
     /// parentheses.
     region_holder: Option<bool>,
+    /// How many `{` strings without an end have swallowed.
+    swallowed: u32,
     /// The first region whose `}` is indented less than its `{`, with that `}`.
     suspect: Option<(Span, Span)>,
     /// Whether an alias is being defined.
@@ -132,6 +136,7 @@ impl<'s> Parser<'s> {
             depth: 0,
             lenient: 0,
             region_holder: Some(false),
+            swallowed: 0,
             suspect: None,
             in_alias: false,
             alias_uses: Vec::new(),
@@ -159,6 +164,13 @@ impl<'s> Parser<'s> {
             match bad {
                 TokenKind::BadStr => {
                     self.tok.kind = TokenKind::Str;
+                    let bytes = self.token_text().bytes();
+                    let depth =
+                        bytes.fold(0i32, |depth, byte| depth + i32::from(byte == b'{') - i32::from(byte == b'}'));
+                    self.swallowed += depth.max(0) as u32;
+                    if self.token_text().trim_end().ends_with('{') {
+                        self.swallowed = self.swallowed.max(1);
+                    }
                     self.report(Diagnostic::new(&rules::STRING, "expected `\"` before the end of the line"));
                 }
                 TokenKind::BadNumber => {

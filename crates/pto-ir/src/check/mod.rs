@@ -61,6 +61,23 @@ pub fn check(module: &Module, target: Target) -> Vec<Diagnostic> {
 
 /// Checks one function for a target.
 pub fn check_function(function: &Function, types: &Types, target: Target) -> Vec<Diagnostic> {
+    check_read(function, types, target, Reading::Whole)
+}
+
+/// How much of a function is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// All of it.
+    Whole,
+    /// Operations are missing, because they could not be understood. What that may account for is not reported: values
+    /// that nothing defines, tiles that share bytes.
+    Part,
+    /// Its text could not be parsed: nor is reported how its regions end.
+    Torn,
+}
+
+/// Checks what is there of a function: operation by operation, as far as the values they work on are known.
+pub fn check_read(function: &Function, types: &Types, target: Target, reading: Reading) -> Vec<Diagnostic> {
     let mut checker = Checker {
         function,
         types,
@@ -71,12 +88,14 @@ pub fn check_function(function: &Function, types: &Types, target: Target) -> Vec
         scope: Vec::new(),
         diagnostics: Vec::new(),
         assigned: placement::assigned(function),
-        well_formed: true,
+        reading,
+        well_formed: reading == Reading::Whole,
     };
     for parameter in function.parameter_ids() {
         checker.define(parameter, function.place);
         checker.parameter(parameter);
     }
+    checker.results();
     checker.region(&function.body, &Ends::Function, 0);
     checker.launch();
     // Liveness presumes that values are defined where they are used.
@@ -113,6 +132,7 @@ struct Checker<'a> {
     diagnostics: Vec<Diagnostic>,
     /// Tiles that a `tassign` gives an address, sorted; once for each time.
     assigned: Vec<ValueId>,
+    reading: Reading,
     /// Everything was looked at, and no value is used that is not defined.
     well_formed: bool,
 }
@@ -120,6 +140,20 @@ struct Checker<'a> {
 impl<'a> Checker<'a> {
     fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
+    }
+
+    /// Reports what only a whole function can be blamed for.
+    fn report_whole(&mut self, diagnostic: Diagnostic) {
+        if self.reading == Reading::Whole {
+            self.report(diagnostic);
+        }
+    }
+
+    /// Reports how a region ends, if that is known.
+    fn report_end(&mut self, diagnostic: Diagnostic) {
+        if self.reading != Reading::Torn {
+            self.report(diagnostic);
+        }
     }
 
     /// `%name`, or its number for a value without one.
@@ -155,7 +189,7 @@ impl<'a> Checker<'a> {
                 let message = format!("{} is defined a second time", self.name(value));
                 let diagnostic = self.about(Diagnostic::new(&rules::REDEFINED, place, message), value);
                 self.well_formed = false;
-                self.report(diagnostic);
+                self.report_whole(diagnostic);
             }
             None => self.undefined(value, place),
         }
@@ -169,7 +203,7 @@ impl<'a> Checker<'a> {
             diagnostic = self.about(diagnostic, value);
         }
         self.well_formed = false;
-        self.report(diagnostic);
+        self.report_whole(diagnostic);
     }
 
     /// Walks a region and forgets what it defined.
@@ -179,14 +213,12 @@ impl<'a> Checker<'a> {
         for op in &region.ops {
             if ended {
                 let message = format!("{} follows the end of its region", op.kind.name());
-                self.report(Diagnostic::new(&rules::TERMINATOR, op.place, message));
+                self.report_end(Diagnostic::new(&rules::TERMINATOR, op.place, message));
                 // What follows was not looked at.
                 self.well_formed = false;
                 break;
             }
-            let before = self.diagnostics.len();
-            self.uses(&op.kind, op.place);
-            let sound = self.diagnostics.len() == before;
+            let sound = self.uses(&op.kind, op.place);
             match &op.kind {
                 OpKind::For(inner) => self.for_loop(inner, op.place, depth),
                 OpKind::If(inner) => self.conditional(inner, op.place, depth),
@@ -200,7 +232,8 @@ impl<'a> Checker<'a> {
                 }
                 kind => {
                     // An operation on values that are not there has nothing more to be said about.
-                    let typed = sound && self.operation(kind, op.place);
+                    let named = matches!(kind, OpKind::Unknown(_));
+                    let typed = (sound || named) && self.operation(kind, op.place);
                     self.facts.apply(kind);
                     if typed {
                         self.values(kind, op.place);
@@ -213,14 +246,15 @@ impl<'a> Checker<'a> {
             && !expected.is_empty()
         {
             let message = format!("expected a yield of {} {what} at the end of the region, found none", expected.len());
-            self.report(Diagnostic::new(&rules::YIELD, *place, message));
+            self.report_end(Diagnostic::new(&rules::YIELD, *place, message));
         }
         for value in self.scope.drain(visible..) {
             self.defined[value.0 as usize] = Definition::Gone;
         }
     }
 
-    fn uses(&mut self, op: &OpKind, place: Place) {
+    /// Whether everything that an operation uses is there.
+    fn uses(&mut self, op: &OpKind, place: Place) -> bool {
         let mut missing = None;
         op.for_each_operand(|value| {
             if self.defined.get(value.0 as usize) != Some(&Definition::Visible) {
@@ -230,6 +264,7 @@ impl<'a> Checker<'a> {
         if let Some(value) = missing {
             self.undefined(value, place);
         }
+        missing.is_none()
     }
 
     fn for_loop(&mut self, op: &'a crate::For, place: Place, depth: usize) {

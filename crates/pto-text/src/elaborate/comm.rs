@@ -12,7 +12,13 @@ use crate::view::Arguments;
 impl<'t> Elaborator<'t> {
     /// `pto.comm.tscatter(%src, recv(%ping, %pong), group(%p0, %p1) : T, ...) {root = 1 : i32}`.
     pub(super) fn collective(&mut self, call: &Call<'t>, direction: Direction) -> Option<OpKind> {
-        let Some(arguments) = call.direct else { return self.group_call(call, direction) };
+        let Some(arguments) = call.direct else {
+            return if call.op.is_generic() {
+                self.generic_call(call, direction)
+            } else {
+                self.group_call(call, direction)
+            };
+        };
         let terms = arguments.values();
         let of = |keyword: &str| -> Vec<Node<'t>> {
             let group = terms.iter().find_map(|term| Arguments::of_call(*term, keyword));
@@ -42,6 +48,21 @@ impl<'t> Elaborator<'t> {
         let (staging, group) = values[1..].split_at(staging.len());
         let (staging, group) = (staging.to_vec(), group.to_vec());
         Some(OpKind::Collective(Box::new(Collective { direction, local: values[0], group, staging, root })))
+    }
+
+    /// `"pto.comm.tscatter"(%src, %ping, %pong, %p0, %p1)`: the tensor, the staging tiles, the ranks' tensors or their
+    /// group. What each operand is decides, however its segments are counted.
+    fn generic_call(&mut self, call: &Call<'t>, direction: Direction) -> Option<OpKind> {
+        let values: Vec<ValueId> = call.typed_operands().into_iter().map(|arg| self.value(arg)).collect();
+        let (staging, mut views): (Vec<ValueId>, Vec<ValueId>) =
+            values.into_iter().partition(|value| matches!(self.type_of(*value), Type::Tile(_)));
+        if views.len() < 2 {
+            return self.malformed(call, "expected a tensor, staging tiles and the tensors of the ranks");
+        }
+        // PTO-AS names the group before the tensor.
+        let local = views.remove(usize::from(matches!(self.type_of(views[0]), Type::Group(_))));
+        let root = self.root(call)?;
+        Some(OpKind::Collective(Box::new(Collective { direction, local, group: views, staging, root })))
     }
 
     /// `tscatter %group, %src : (!pto.group<...>, !pto.memref<...>)`: lowering introduces the staging tiles.

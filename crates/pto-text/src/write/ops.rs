@@ -117,6 +117,9 @@ impl<'m> Writer<'m> {
         };
         if writes_tile {
             let result = self.name(*out);
+            let valid = ["valid_row", "valid_col"].into_iter().zip(self.defined.valid(*out));
+            let given = valid.filter_map(|(key, extent)| Some(format!(", {key} = {}", self.operand(extent?))));
+            let attributes = given.collect::<String>() + &attributes;
             let (values, types, ty) = (self.values(ins), self.types(ins), self.type_of(*out));
             return format!("{result} = {}{suffixes} {values}{attributes} : ({types}) -> {ty}", self.dialect(name));
         }
