@@ -172,7 +172,7 @@ impl Checker<'_> {
                     if said.insert((other.at, span.at)) && said.len() <= 100 {
                         let written = liveness.place(span.span.0).map(|place| (place, placed[span.at].0.value));
                         let read = liveness.place(other.span.1).map(|place| (place, placed[other.at].0.value));
-                        self.overlap(placed[other.at], placed[span.at], (written, read));
+                        self.overlap(placed[other.at], placed[span.at], [written, read]);
                     }
                 }
                 None => {
@@ -188,7 +188,7 @@ impl Checker<'_> {
         &mut self,
         first: (&Allocation, (u64, u64)),
         second: (&Allocation, (u64, u64)),
-        (written, read): (Option<(Place, ValueId)>, Option<(Place, ValueId)>),
+        [written, read]: [Option<(Place, ValueId)>; 2],
     ) {
         // The one that comes later in the text is the one to move.
         let (first, second) = if first.0.place <= second.0.place { (first, second) } else { (second, first) };
