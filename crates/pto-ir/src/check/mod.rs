@@ -4,6 +4,7 @@
 //! - here: every value is defined once and before its uses, in a region around them; regions end in what they must
 //!   end in; operations outside the instruction set; nesting;
 //! - `types`: kinds and types of operands and results, loop-carried and yielded values, constants of loop bounds;
+//! - `ranges`: offsets in loops with constant bounds;
 //! - `memory`: views, windows, tiles, plain transfers and scalar accesses, with constants folded;
 //! - `instruction`: every rule of the instruction set ([`pto_isa::check()`]) for each MGATHER, MSCATTER, TSCATTER and
 //!   collective, direct dispatch of SIMT instructions, flags;
@@ -18,6 +19,7 @@
 mod instruction;
 mod memory;
 mod placement;
+mod ranges;
 pub mod rules;
 mod transfer;
 mod types;
@@ -84,6 +86,7 @@ pub fn check_read(function: &Function, types: &Types, target: Target, reading: R
         target,
         launch: Launch { dyn_ub: function.launch.dyn_ub },
         facts: Facts::new(function, types),
+        ranges: ranges::Ranges::default(),
         defined: vec![Definition::None; function.values.len()],
         scope: Vec::new(),
         diagnostics: Vec::new(),
@@ -126,6 +129,7 @@ struct Checker<'a> {
     target: Target,
     launch: Launch,
     facts: Facts<'a>,
+    ranges: ranges::Ranges,
     defined: Vec<Definition>,
     /// The values that are visible now, in the order of their definition.
     scope: Vec<ValueId>,
@@ -235,6 +239,7 @@ impl<'a> Checker<'a> {
                     let named = matches!(kind, OpKind::Unknown(_));
                     let typed = (sound || named) && self.operation(kind, op.place);
                     self.facts.apply(kind);
+                    self.ranges.apply(kind, &self.facts);
                     if typed {
                         self.values(kind, op.place);
                     }
@@ -272,6 +277,7 @@ impl<'a> Checker<'a> {
         if depth >= NESTING {
             return self.too_deep(place);
         }
+        let outer = self.ranges.enter_loop(op, &self.facts);
         self.facts.enter_loop(op);
         let visible = self.scope.len();
         self.define(op.induction, place);
@@ -284,6 +290,7 @@ impl<'a> Checker<'a> {
         for value in self.scope.drain(visible..) {
             self.defined[value.0 as usize] = Definition::Gone;
         }
+        self.ranges.leave(&outer);
         self.facts.leave_loop(op);
     }
 
@@ -293,8 +300,10 @@ impl<'a> Checker<'a> {
             return self.too_deep(place);
         }
         let ends = Ends::Yield(&op.results, "results", place);
+        let outer = self.ranges.enter_guarded();
         self.region(&op.then, &ends, depth + 1);
         self.region(&op.otherwise, &ends, depth + 1);
+        self.ranges.leave(&outer);
         self.facts.join(op);
     }
 
