@@ -145,12 +145,6 @@ pub enum CommError {
         /// For how long.
         seconds: u64,
     },
-    /// Every rank waits for another: none of them can go on.
-    #[error("every rank waits for another: {}", waits.join("; "))]
-    Deadlock {
-        /// What each rank waits for, in words.
-        waits: Vec<String>,
-    },
     /// MPI reported an error.
     #[error("{call}: {message}")]
     Mpi {

@@ -54,8 +54,7 @@ pub trait Transport {
     /// ```
     ///
     /// # Errors
-    /// If a rank is lost, or no message comes in time, or every rank waits for another ([`CommError::Deadlock`], where
-    /// the transport can know).
+    /// If a rank is lost, or no message comes in time.
     fn receive(&self) -> Result<(usize, Vec<u8>), CommError>;
 
     /// Makes an error of one rank an error of all: nobody goes on to write where one cannot.

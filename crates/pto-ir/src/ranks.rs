@@ -38,6 +38,8 @@ pub struct OnRanks {
     pub runners: Runners,
     /// The root of its collectives, if they all have the same one.
     pub root: Option<u64>,
+    /// Whether it waits for signals.
+    pub waits: bool,
 }
 
 /// Why a parameter is not the memory of one rank.
@@ -72,7 +74,8 @@ pub enum Misplaced {
 /// # Errors
 /// If a member of a group cannot be told to be the memory of one rank.
 pub fn on_ranks(function: &Function, types: &Types) -> Result<OnRanks, Misplaced> {
-    let mut scan = Scan { function, types, sources: HashMap::new(), constants: HashMap::new(), groups: Vec::new() };
+    let mut scan =
+        Scan { function, types, sources: HashMap::new(), constants: HashMap::new(), groups: Vec::new(), waits: false };
     let mut aware = false;
     let mut roots = Vec::new();
     scan.region(&function.body, &mut aware, &mut roots, 0);
@@ -81,7 +84,7 @@ pub fn on_ranks(function: &Function, types: &Types) -> Result<OnRanks, Misplaced
         _ => None,
     };
     let runners = root.filter(|_| !aware).map_or(Runners::All, Runners::Root);
-    Ok(OnRanks { homes: scan.homes()?, runners, root })
+    Ok(OnRanks { homes: scan.homes()?, runners, root, waits: scan.waits })
 }
 
 struct Scan<'a> {
@@ -92,6 +95,7 @@ struct Scan<'a> {
     constants: HashMap<ValueId, i64>,
     /// The members of every group, and where it is named.
     groups: Vec<(&'a [ValueId], Place)>,
+    waits: bool,
 }
 
 impl<'a> Scan<'a> {
@@ -127,11 +131,10 @@ impl<'a> Scan<'a> {
                     roots.push(root.and_then(|root| u64::try_from(root).ok()));
                     self.groups.push((&call.group, op.place));
                 }
-                OpKind::Rank { .. }
-                | OpKind::Ranks { .. }
-                | OpKind::RankBarrier
-                | OpKind::Notify { .. }
-                | OpKind::Wait { .. } => *aware = true,
+                OpKind::Rank { .. } | OpKind::Ranks { .. } | OpKind::RankBarrier | OpKind::Notify { .. } => {
+                    *aware = true
+                }
+                OpKind::Wait { .. } => (*aware, self.waits) = (true, true),
                 _ => {}
             }
         }

@@ -92,23 +92,20 @@ pub struct UbBudget {
 }
 
 impl UbBudget {
-    /// Bytes that tiles may take in a launch that asks for this `dynUBufSize`, or for none.
+    /// Bytes that tiles may take in a launch that asks for this `dynUBufSize`, or for none: 0 is none, as for the
+    /// runtime.
     ///
     /// ```
     /// let ub = pto_isa::Target::A5.profile().ub.unwrap();
-    /// assert_eq!(ub.limit(None), 128 * 1024);
+    /// assert_eq!((ub.limit(None), ub.limit(Some(0))), (128 * 1024, 128 * 1024));
+    /// assert_eq!(ub.limit(Some(1024)), 1024);
     /// assert_eq!(ub.limit(Some(1 << 20)), ub.end());
     /// ```
     pub const fn limit(&self, dyn_ub: Option<u64>) -> u64 {
         match (self.max_dynamic, dyn_ub) {
-            (Some(most), Some(asked)) => {
-                if asked < most {
-                    asked
-                } else {
-                    most
-                }
-            }
-            _ => self.default_limit,
+            (None, _) | (_, None | Some(0)) => self.default_limit,
+            (Some(most), Some(asked)) if asked < most => asked,
+            (Some(most), Some(_)) => most,
         }
     }
 

@@ -25,20 +25,12 @@ struct State {
     failure: Option<CommError>,
     /// Messages under way to each rank, and who sent them.
     inboxes: Vec<VecDeque<(usize, Vec<u8>)>>,
-    /// Ranks that wait for a message.
-    receiving: Vec<bool>,
 }
 
 impl Meeting {
     pub(super) fn new(size: usize, timeout: Duration) -> Self {
-        let state = State {
-            round: 0,
-            arrived: Vec::new(),
-            gone: None,
-            failure: None,
-            inboxes: vec![VecDeque::new(); size],
-            receiving: vec![false; size],
-        };
+        let state =
+            State { round: 0, arrived: Vec::new(), gone: None, failure: None, inboxes: vec![VecDeque::new(); size] };
         Self { size, timeout, state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -75,7 +67,6 @@ impl Meeting {
             self.changed.notify_all();
             return Ok(());
         }
-        self.look_for_deadlock(&mut state);
         let round = state.round;
         // The round comes first: who leaves after it has done its part in it.
         while state.round == round {
@@ -108,12 +99,8 @@ impl Meeting {
         let mut state = self.state();
         loop {
             if let Some(message) = state.inboxes[rank].pop_front() {
-                state.receiving[rank] = false;
                 return Ok(message);
             }
-            state.check()?;
-            state.receiving[rank] = true;
-            self.look_for_deadlock(&mut state);
             state.check()?;
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -122,25 +109,6 @@ impl Meeting {
                 state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
             }
         }
-    }
-
-    /// Fails if every rank waits, and one of them for a message: nobody is left to send it.
-    fn look_for_deadlock(&self, state: &mut State) {
-        let waiting = |rank: &usize| state.receiving[*rank] && state.inboxes[*rank].is_empty();
-        let receivers: Vec<usize> = (0..self.size).filter(waiting).collect();
-        if receivers.is_empty() || receivers.len() + state.arrived.len() < self.size {
-            return;
-        }
-        let mut waits: Vec<(usize, &str)> = state.arrived.clone();
-        waits.extend(receivers.into_iter().map(|rank| (rank, "a message")));
-        waits.sort_unstable();
-        // What the ranks exchange when they meet is theirs to know: to others, they are at a common operation.
-        let words = |(rank, what): &(usize, &str)| match *what {
-            "a message" => format!("rank {rank} for a message"),
-            _ => format!("rank {rank} for the others"),
-        };
-        let waits = waits.iter().map(words).collect();
-        self.fail(state, CommError::Deadlock { waits });
     }
 
     /// The error of having waited too long in an operation.

@@ -8,6 +8,7 @@
 //! Only one thread of a process may use the transport, which is why it cannot be sent to another.
 #![expect(unsafe_code, reason = "MPI is a C interface; each call states why its arguments are sound")]
 
+mod alive;
 mod call;
 mod datatype;
 mod epoch;
@@ -28,6 +29,7 @@ use mpi::traits::AsRaw;
 use crate::in_process::DEFAULT_TIMEOUT;
 use crate::transport::zeroed;
 use crate::{CommError, Transport, Window};
+use alive::Alive;
 use call::{check, count};
 use watchdog::Watchdog;
 use window::{Allocation, MpiWindow};
@@ -76,6 +78,8 @@ pub struct Mpi {
     /// Messages whose buffers MPI may still read.
     posted: RefCell<Vec<message::Posted>>,
     watchdog: Watchdog,
+    /// Who is alive; `None` while MPI is being started.
+    alive: Option<Alive>,
 }
 
 /// Message tags.
@@ -87,6 +91,9 @@ const MESSAGE_BYTES: usize = 1 << 30;
 
 /// A rank that has left may have done its part of an operation under way: it is missed only if that does not end soon.
 const SOON: Duration = Duration::from_secs(1);
+
+/// A rank that died may have done its part of an operation too; but launchers leave a second before they end the job.
+const AT_ONCE: Duration = Duration::from_millis(100);
 
 impl Mpi {
     /// Starts MPI in this process.
@@ -129,9 +136,13 @@ impl Mpi {
             failed: Cell::new(false),
             windows: RefCell::default(),
             posted: RefCell::default(),
-            watchdog: Watchdog::start(timeout),
+            watchdog: Watchdog::off(timeout),
+            alive: None,
         };
         this.shared = this.on_one_machine()?;
+        let alive = Alive::start(this.work, rank, size, this.shared)?;
+        this.watchdog = Watchdog::start(rank, timeout, alive.listener());
+        this.alive = Some(alive);
         Ok(this)
     }
 
@@ -197,8 +208,9 @@ impl Mpi {
     fn give_up(&self, deadline: Instant, operation: &'static str) -> Result<(), CommError> {
         self.listen()?;
         let now = Instant::now();
-        let lost = self.lost.borrow().as_ref().filter(|(_, heard)| now > *heard + SOON).map(|(e, _)| e.clone());
-        if let Some(error) = lost {
+        let left = self.lost.borrow().as_ref().filter(|(_, heard)| now > *heard + SOON).map(|(e, _)| e.clone());
+        let dead = || self.dead().filter(|(_, known)| now > *known + AT_ONCE).map(|(error, _)| error);
+        if let Some(error) = left.or_else(dead) {
             return self.note(Err(error));
         }
         if now > deadline {

@@ -9,7 +9,7 @@ use pto_isa::rules as isa;
 use super::Peers;
 use super::log::Log;
 use super::race::races;
-use super::signal::Signals;
+use super::signal::{Signals, say_blocked};
 use super::window::{ALIGNMENT, Windows};
 use super::word::{At, Word};
 use crate::device::Span;
@@ -261,11 +261,12 @@ impl<'a> Machine<'a> {
         let (error, cycle) = (error, if done { self.device.total() } else { self.device.now() });
         let Some(peers) = &mut self.peers else { return Ok(Vec::new()) };
         let rank = peers.rank();
+        say_blocked(peers, true)?;
         peers.log.close(rank, &peers.clock, seen.as_ref());
         let clock = peers.clock.clone();
         peers.clock[rank] += 1;
         let segments = peers.log.told(rank, &peers.clock);
-        let word = Word { at, error, cycle, sent: peers.signals.sent.clone(), clock, segments };
+        let word = Word { at, error, cycle, posted: peers.signals.posted.clone(), clock, segments };
         let said = word.tell(peers.transport)?;
         for word in &said {
             for (mine, theirs) in peers.clock.iter_mut().zip(&word.clock) {
@@ -274,7 +275,7 @@ impl<'a> Machine<'a> {
         }
         peers.log.forget();
         peers.windows.expire();
-        let sent: Vec<u64> = said.iter().map(|word| word.sent.get(rank).copied().unwrap_or(0)).collect();
+        let sent: Vec<u64> = said.iter().map(|word| word.posted.get(rank).copied().unwrap_or(0)).collect();
         self.rank_races(&said);
         self.settle_signals(&sent)?;
         Ok(said)

@@ -195,7 +195,6 @@ pub(crate) fn refusal(error: &CommError) -> Refusal {
             let message = format!("the group has {described} members, and the program runs on {ranks} ranks");
             (rules::COMM_GROUP_SIZE, message)
         }
-        CommError::Deadlock { .. } => (rules::SYNC_DEADLOCK, error.to_string()),
         _ => (rules::COMM_RANK_LOST, error.to_string()),
     }
 }

@@ -3,6 +3,11 @@
 //! A notification is a message to the rank whose window holds the signal. It changes the signal when that rank waits for
 //! it, or meets the others, and brings what its sender had seen: so it orders the two ranks. Of one sender's
 //! notifications only those that a wait needs are taken, so what is ordered does not depend on which came early.
+//!
+//! A rank that waits, or comes to a meeting, says so to all others, with the notifications it has sent and heard until
+//! then. If that is known of every rank, and each of those that wait has heard all that was sent to it, then nobody
+//! will ever send another one: the wait fails. Whoever had gone on since would have heard a notification that
+//! somebody counted as sent, or sent one that nobody has heard.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,6 +15,7 @@ use pto_comm::CommError;
 use pto_ir::{Diagnostic, NotifyOp, Pipe, ValueId, WaitCompare};
 use serde::{Deserialize, Serialize};
 
+use super::Peers;
 use crate::device::Span;
 use crate::machine::{Machine, decode, encode};
 use crate::rules;
@@ -27,23 +33,70 @@ struct Notice {
     cycle: u64,
 }
 
+/// A rank cannot go on by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Blocked {
+    /// Meetings before this one.
+    meeting: u64,
+    /// It has come to the next one; otherwise it waits for a signal.
+    arrived: bool,
+    /// Notifications that it has sent to each rank, and heard of each.
+    sent: Vec<u64>,
+    heard: Vec<u64>,
+}
+
+/// What one rank sends another between meetings.
+#[derive(Serialize, Deserialize)]
+enum Message {
+    Notice(Notice),
+    Blocked(Blocked),
+}
+
 /// Notifications that have come and were not yet taken, by signal and sender; and how many have been sent and heard.
 #[derive(Debug, Default)]
 pub(super) struct Signals {
     waiting: BTreeMap<(usize, u64), Vec<VecDeque<Notice>>>,
-    pub(super) sent: Vec<u64>,
+    sent: Vec<u64>,
     heard: Vec<u64>,
+    /// The same of all messages.
+    pub(super) posted: Vec<u64>,
+    received: Vec<u64>,
+    /// What the others said when they could not go on.
+    others: Vec<Option<Blocked>>,
+    /// What this rank said last.
+    said: Option<Blocked>,
+    meeting: u64,
 }
 
 impl Signals {
     pub(super) fn new(ranks: usize) -> Self {
-        Self { waiting: BTreeMap::new(), sent: vec![0; ranks], heard: vec![0; ranks] }
+        let none = vec![0; ranks];
+        Self {
+            sent: none.clone(),
+            heard: none.clone(),
+            posted: none.clone(),
+            received: none,
+            others: vec![None; ranks],
+            ..Self::default()
+        }
     }
 
     fn keep(&mut self, from: usize, notice: Notice) {
         let ranks = self.heard.len();
         let queues = self.waiting.entry((notice.buffer, notice.byte)).or_insert_with(|| vec![VecDeque::new(); ranks]);
         queues[from].push_back(notice);
+    }
+
+    /// True if no rank can go on, this one included.
+    fn stuck(&self, rank: usize) -> bool {
+        let Some(mine) = &self.said else { return false };
+        let all: Option<Vec<&Blocked>> =
+            (0..self.heard.len()).map(|at| if at == rank { Some(mine) } else { self.others[at].as_ref() }).collect();
+        let Some(all) = all.filter(|all| all.iter().all(|one| one.meeting == self.meeting)) else { return false };
+        let heard_all = |(at, one): (usize, &&Blocked)| {
+            one.arrived || all.iter().enumerate().all(|(from, other)| from == at || other.sent[at] == one.heard[from])
+        };
+        all.iter().enumerate().all(heard_all)
     }
 
     /// The next notification to a signal; of several senders, of the lowest rank.
@@ -111,7 +164,7 @@ impl Machine<'_> {
             return Ok(());
         }
         peers.signals.sent[owner] += 1;
-        peers.transport.post(owner, serde_json::to_vec(&notice).unwrap_or_default())
+        post(peers, owner, &Message::Notice(notice))
     }
 
     pub(crate) fn wait(&mut self, signal: ValueId, value: ValueId, compare: WaitCompare, step: u32) {
@@ -124,7 +177,7 @@ impl Machine<'_> {
             Ok(signal) => signal,
             Err((rule, message)) => return self.trap(rule, step, message),
         };
-        let here = self.peers.as_ref().map(super::Peers::rank);
+        let here = self.peers.as_ref().map(Peers::rank);
         if owner != here {
             let message = format!(
                 "expected a signal in this rank's own window, found one of rank {}: rank {} waits",
@@ -150,7 +203,7 @@ impl Machine<'_> {
                     self.learn(&notice);
                 }
                 Ok(None) => {
-                    let message = "this waits for a notification, and there is no other rank to send one";
+                    let message = "this waits for a notification that nobody will send: every rank waits or has ended";
                     return self.trap(rules::SYNC_DEADLOCK, step, message);
                 }
                 Err(error) => return self.comm_failure(&error, Some(step)),
@@ -183,7 +236,8 @@ impl Machine<'_> {
             if let Some(notice) = peers.signals.take(signal) {
                 return Ok(Some(notice));
             }
-            if peers.size() == 1 {
+            say_blocked(peers, false)?;
+            if peers.signals.stuck(peers.rank()) {
                 return Ok(None);
             }
             hear(peers)?;
@@ -220,9 +274,11 @@ impl Machine<'_> {
     /// At a meeting: every notification that was sent before it takes effect.
     pub(super) fn settle_signals(&mut self, sent: &[u64]) -> Result<(), CommError> {
         let Some(peers) = &mut self.peers else { return Ok(()) };
-        while (0..peers.size()).any(|from| peers.signals.heard[from] < sent[from]) {
+        while (0..peers.size()).any(|from| peers.signals.received[from] < sent[from]) {
             hear(peers)?;
         }
+        peers.signals.meeting += 1;
+        peers.signals.said = None;
         let waiting = std::mem::take(&mut peers.signals.waiting);
         for ((buffer, _), queues) in waiting {
             if queues.iter().any(|queue| !queue.is_empty())
@@ -237,12 +293,41 @@ impl Machine<'_> {
     }
 }
 
-/// Waits for a notification and keeps it.
-fn hear(peers: &mut super::Peers<'_>) -> Result<(), CommError> {
+/// Waits for a message and keeps what it says.
+fn hear(peers: &mut Peers<'_>) -> Result<(), CommError> {
     let (from, message) = peers.transport.receive()?;
-    let notice: Notice =
+    let message: Message =
         serde_json::from_slice(&message).map_err(|error| CommError::Peer { rank: from, message: error.to_string() })?;
-    peers.signals.heard[from] += 1;
-    peers.signals.keep(from, notice);
+    let signals = &mut peers.signals;
+    signals.received[from] += 1;
+    match message {
+        Message::Notice(notice) => {
+            signals.heard[from] += 1;
+            signals.keep(from, notice);
+        }
+        Message::Blocked(blocked) => signals.others[from] = Some(blocked),
+    }
     Ok(())
+}
+
+fn post(peers: &mut Peers<'_>, to: usize, message: &Message) -> Result<(), CommError> {
+    peers.signals.posted[to] += 1;
+    peers.transport.post(to, serde_json::to_vec(message).unwrap_or_default())
+}
+
+/// Tells the others that this rank cannot go on by itself, if there are waits to which that matters.
+pub(super) fn say_blocked(peers: &mut Peers<'_>, arrived: bool) -> Result<(), CommError> {
+    if !peers.says.waits {
+        return Ok(());
+    }
+    let signals = &mut peers.signals;
+    let (sent, heard) = (signals.sent.clone(), signals.heard.clone());
+    let blocked = Blocked { meeting: signals.meeting, arrived, sent, heard };
+    if signals.said.as_ref() == Some(&blocked) {
+        return Ok(());
+    }
+    signals.said = Some(blocked.clone());
+    let message = Message::Blocked(blocked);
+    let rank = peers.rank();
+    (0..peers.size()).filter(|to| *to != rank).try_for_each(|to| post(peers, to, &message))
 }

@@ -26,8 +26,8 @@ pub(super) struct Word {
     pub(super) error: Option<String>,
     /// Its cycle.
     pub(super) cycle: u64,
-    /// Notifications that it has sent to each rank so far.
-    pub(super) sent: Vec<u64>,
+    /// Messages that it has posted to each rank so far.
+    pub(super) posted: Vec<u64>,
     pub(super) clock: Vec<u64>,
     /// What it touched since the last meeting.
     pub(super) segments: Vec<Segment>,
@@ -35,7 +35,7 @@ pub(super) struct Word {
 
 impl Word {
     pub(super) fn new(at: At) -> Self {
-        Self { at, error: None, cycle: 0, sent: Vec::new(), clock: Vec::new(), segments: Vec::new() }
+        Self { at, error: None, cycle: 0, posted: Vec::new(), clock: Vec::new(), segments: Vec::new() }
     }
 
     /// Tells all ranks, and hears what they say, in rank order.
