@@ -28,10 +28,14 @@ pub(crate) use instruction::lanes;
 pub(crate) use placement::over_budget;
 pub use rules::RULES;
 
-use pto_isa::{Launch, Target};
+use pto_isa::{Launch, Severity, Target};
 
 use crate::facts::Facts;
 use crate::{Diagnostic, Function, Module, NESTING, OpKind, Place, Region, Types, ValueId};
+
+/// More errors than this in one function, and more of other findings, are not kept: nobody reads them, and a hostile
+/// program would fill the memory with them.
+pub const MOST_FINDINGS: usize = 10_000;
 
 /// Checks a program for a target; errors, warnings and notes in program order, function by function.
 ///
@@ -90,6 +94,7 @@ pub fn check_read(function: &Function, types: &Types, target: Target, reading: R
         defined: vec![Definition::None; function.values.len()],
         scope: Vec::new(),
         diagnostics: Vec::new(),
+        kept: [0; 2],
         assigned: placement::assigned(function),
         reading,
         well_formed: reading == Reading::Whole,
@@ -134,6 +139,8 @@ struct Checker<'a> {
     /// The values that are visible now, in the order of their definition.
     scope: Vec<ValueId>,
     diagnostics: Vec<Diagnostic>,
+    /// How many findings that are no errors, and how many that are.
+    kept: [usize; 2],
     /// Tiles that a `tassign` gives an address, sorted; once for each time.
     assigned: Vec<ValueId>,
     reading: Reading,
@@ -143,7 +150,12 @@ struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     fn report(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
+        // Errors and the rest are counted apart, so that no number of warnings hides an error.
+        let kept = &mut self.kept[usize::from(diagnostic.rule.severity == Severity::Error)];
+        if *kept <= MOST_FINDINGS {
+            *kept += 1;
+            self.diagnostics.push(diagnostic);
+        }
     }
 
     /// Reports what only a whole function can be blamed for.
