@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     /// Run only the cases whose name contains this text
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Threads to run cases on [default: one per core]
+    /// Threads to run cases on, at most 256 [default: one per core]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
     /// Print one JSON object per case instead of failures only
@@ -41,6 +41,9 @@ enum Executor {
     Run,
 }
 
+/// More threads than this are never useful, and starting millions of them would take forever.
+const MAX_JOBS: usize = 256;
+
 struct Judged {
     corpus: String,
     name: String,
@@ -53,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
         Executor::Reference => Via::Reference,
         Executor::Run => Via::Run,
     };
-    let jobs = arguments.jobs.unwrap_or(0);
+    let jobs = arguments.jobs.unwrap_or(0).min(MAX_JOBS);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|e| CallError::Threads(jobs, e))?;
     let mut judged = Vec::new();
     for corpus in Corpus::discover(&arguments.dir)? {

@@ -140,12 +140,17 @@ kernels! {
     "bounds.buffer" "view_parameter" "a5"
     "bounds.lane" "pto_as_a5" "a5"
     "bounds.negative-lane" "skip_a5" "a5"
+    "comm.caller" "everybody_scatters" "a5"
+    "comm.group-size" "three_ranks" "a5"
+    "comm.rank-lost" "ended_before_barrier" "a5"
+    "comm.window" "two_homes" "a5"
     "conflict.collision" "ssa_cpu" "cpu"
     "conflict.nondeterministic" "pto_as" "a5"
     "flush.missing" "no_dsb" "a5"
     "launch.argument" "tile_parameter" "a5"
     "launch.step-limit" "long_loop" "a5"
     "race.gm" "store_scalar_then_load" "a5"
+    "race.ranks" "read_before_barrier" "a5"
     "race.ub" "tgetval" "a5"
     "sync.deadlock" "scalar_waits" "a5"
     "sync.double-set" "every_round" "a2a3"
@@ -181,7 +186,6 @@ mod tests {
 
     /// Rules that no short text breaks when it is checked: only a run, a corpus or a very large file does.
     const WITHOUT: &[&str] = &[
-        "comm.caller",
         "comm.hole",
         "parse.file-size",
         "parse.nesting",
@@ -189,6 +193,7 @@ mod tests {
         "parse.utf8",
         "policy.name",
         "type.name",
+        "unsupported.dropped",
         "unsupported.form",
         "unsupported.nesting",
     ];

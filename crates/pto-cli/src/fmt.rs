@@ -45,7 +45,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
             let text = Text::new(source.clone());
             let found: Vec<Diagnostic> = text.found().into_iter().filter(Diagnostic::is_error).collect();
             match found.is_empty() {
-                true => to_text(&text.program.module, form, Some(&text.parsed.tree)),
+                true => {
+                    let written = to_text(&text.program.module, form, Some(&text.parsed.tree));
+                    if written.is_ok() {
+                        output::diagnostics(&source, &text.program.dropped);
+                    }
+                    written
+                }
                 false => Err(found),
             }
         }

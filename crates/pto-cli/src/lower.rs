@@ -58,6 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
     };
     match lowered {
         Ok(lowered) => {
+            output::diagnostics(&text.source, &text.program.dropped);
             stdout().lock().write_all(lowered.as_bytes())?;
             Ok(Verdict::Clean)
         }

@@ -12,6 +12,7 @@ mod input;
 mod lower;
 mod lsp;
 mod output;
+mod ranks;
 mod run;
 mod view;
 
@@ -73,6 +74,14 @@ pub(crate) enum CallError {
     Data(#[from] pto_data::DataError),
     #[error("{0}")]
     Entry(String),
+    #[cfg(not(feature = "mpi"))]
+    #[error(
+        "this pto was built without MPI: build it with `cargo build --release -p pto-cli --features mpi`, which needs an MPI with its headers (on Debian: apt-get install libopenmpi-dev openmpi-bin libclang-dev), or run the ranks as threads with --ranks N"
+    )]
+    NoMpi,
+    #[cfg(feature = "mpi")]
+    #[error(transparent)]
+    Ranks(pto_comm::CommError),
     #[error("cannot write to standard output: {0}")]
     Output(#[from] std::io::Error),
 }

@@ -17,6 +17,17 @@ pub(crate) fn colour() -> bool {
     stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
+/// Whether standard error may be coloured.
+pub(crate) fn error_colour() -> bool {
+    stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Says something on standard error.
+pub(crate) fn say(words: &dyn Display) {
+    // Nothing is left to do when standard error is closed.
+    let _ = writeln!(stderr(), "{words}");
+}
+
 /// A progress bar on standard error, if that is a terminal.
 pub(crate) fn progress(length: u64, what: &'static str) -> ProgressBar {
     let target = if stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };

@@ -11,34 +11,46 @@ use clap::Args;
 use indicatif::ProgressBar;
 use pto_data::{Argument as DataArgument, Array, Output};
 use pto_exec::Schedule;
-use pto_ir::{Function, Module, Type};
+use pto_ir::{Function, GroupType, Module, Type, ValueId};
 use pto_isa::{ElementType, Target};
 use pto_sim::{Argument, Options, Report, Status, simulate};
-use pto_text::{Diagnostic, Source};
+use pto_text::{Diagnostic, Levels, Source};
 use serde_json::{Value, json};
 
 use crate::check::LevelArguments;
 use crate::input::{self, Text};
+use crate::ranks::{self, Ranks};
 use crate::{CallError, Verdict, output};
 
 /// Execute a program as a target would, and report what goes wrong and where the time goes
 ///
 /// The program is verified, tiles are placed and flags inserted where it has none, and the entry function is simulated.
+///
+/// With --ranks N, on N ranks: each a thread with a device and global memory of its own; with --ranks mpi, on the ranks
+/// of the MPI job that `mpirun -n N pto run ...` starts. All ranks run the same text. `pto.comm.rank` is a rank's own
+/// number, `pto.comm.ranks` how many there are, `pto.comm.barrier` waits for all of them, and `pto.comm.tnotify` and
+/// `pto.comm.twait` order two of them. A text that uses none of these is run by the root of its collectives alone.
+/// Member r of a group, `group(%p0, %p1, ...)`, is memory of rank r, its window: --arg p1=VALUE is bound at rank 1. A
+/// parameter of a group type is one window at every rank. Any other parameter each rank has for itself: --arg NAME=VALUE is for all
+/// ranks, --arg NAME@RANK=VALUE for one, --out NAME@RANK=PATH writes one rank's array.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The program; `-` is standard input
-    file: PathBuf,
+    pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) how: How,
-    /// Write an array after the run: NAME=PATH, as .npy, .safetensors, .safetensors:KEY or .bin
+    /// Write an array after the run: NAME=PATH, or NAME@RANK=PATH, as .npy, .safetensors, .safetensors:KEY or .bin
     #[arg(long, value_name = "NAME=PATH")]
-    out: Vec<Output>,
+    pub(crate) out: Vec<Output>,
+    /// Run on this many ranks, as threads; `mpi`: as the processes of an MPI job
+    #[arg(long, value_name = "N|mpi")]
+    ranks: Option<Ranks>,
     /// Print one JSON object
     #[arg(long)]
-    json: bool,
-    /// Write a Chrome/Perfetto trace of the pipes
+    pub(crate) json: bool,
+    /// Write a Chrome/Perfetto trace of the pipes; of several ranks, each is a process
     #[arg(long, value_name = "PATH")]
-    trace: Option<PathBuf>,
+    pub(crate) trace: Option<PathBuf>,
 }
 
 /// How a program is run; shared with `pto view`.
@@ -51,9 +63,9 @@ pub(crate) struct How {
     #[arg(long, value_name = "TARGET", value_parser = input::target)]
     target: Option<Target>,
     /// Bind a parameter: NAME=FILE.npy, NAME=FILE.safetensors:KEY, NAME=FILE.bin, NAME=zeros:8x32, NAME=iota:8x32,
-    /// NAME=rand:8x32 or rand:8x32:SEED, NAME=randidx:8:64 or randidx:8:64:SEED, or NAME=7
+    /// NAME=rand:8x32 or rand:8x32:SEED, NAME=randidx:8:64 or randidx:8:64:SEED, or NAME=7; NAME@RANK=... for one rank
     #[arg(long = "arg", value_name = "NAME=VALUE")]
-    arguments: Vec<DataArgument>,
+    pub(crate) arguments: Vec<DataArgument>,
     /// dynUBufSize of the launch, in bytes (default: the function's pto.dyn_ubuf_size)
     #[arg(long, value_name = "BYTES")]
     dyn_ub: Option<u64>,
@@ -62,7 +74,7 @@ pub(crate) struct How {
     seed: Option<u64>,
     /// List every slot whose value depends on the schedule
     #[arg(long)]
-    explore: bool,
+    pub(crate) explore: bool,
     /// Skip the sanitizers: races, unwritten bytes, overwritten tiles, collisions
     #[arg(long)]
     no_sanitize: bool,
@@ -92,7 +104,7 @@ impl Ran {
         let errors = self.diagnostics.iter().any(Diagnostic::is_error);
         match &self.report {
             None => "rejected",
-            Some(report) if report.status == Status::Fault || errors => "fault",
+            Some(report) if report.status != Status::Ok || errors => "fault",
             Some(_) => "ok",
         }
     }
@@ -103,6 +115,9 @@ static STOP: AtomicBool = AtomicBool::new(false);
 static PROGRESS: OnceLock<ProgressBar> = OnceLock::new();
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
+    if let Some(ranks) = arguments.ranks {
+        return ranks::run(arguments, ranks);
+    }
     let ran = carry_out(&arguments.file, &arguments.how, 0)?;
     if let (Some(path), Some(report)) = (&arguments.trace, &ran.report) {
         let trace = pto_sim::chrome_trace(std::slice::from_ref(report), |place| input::words(&ran.source, place));
@@ -110,9 +125,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
             .map_err(|error| CallError::Unwritable { path: path.display().to_string(), error })?;
     }
     save_outputs(&arguments.out, &ran)?;
+    print(arguments, &ran)
+}
+
+/// Prints a program that is not run.
+pub(crate) fn print_rejected(arguments: &Arguments, prepared: Prepared) -> Result<Verdict, CallError> {
+    print(arguments, &prepared.into_rejected())
+}
+
+fn print(arguments: &Arguments, ran: &Ran) -> Result<Verdict, CallError> {
     if arguments.json {
         let mut out = BufWriter::new(stdout().lock());
-        writeln!(out, "{}", to_json(&ran, arguments.how.explore))?;
+        writeln!(out, "{}", to_json(ran, arguments.how.explore))?;
         out.flush()?;
     } else {
         output::diagnostics(&ran.source, &ran.diagnostics);
@@ -131,8 +155,66 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
     Ok(if ran.status() == "ok" { Verdict::Clean } else { Verdict::Wrong })
 }
 
+impl How {
+    pub(crate) fn levels(&self) -> Result<Levels, CallError> {
+        self.levels.levels()
+    }
+}
+
+/// A program that was read, checked and lowered.
+pub(crate) struct Prepared {
+    pub(crate) source: Source,
+    pub(crate) target: Target,
+    pub(crate) entry: String,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// `None` if the program was rejected.
+    lowered: Option<Module>,
+    pub(crate) started: Instant,
+}
+
+impl Prepared {
+    /// The program and the function to run, unless it was rejected.
+    pub(crate) fn lowered(&self) -> Result<Option<(&Module, &Function)>, CallError> {
+        let Some(module) = &self.lowered else { return Ok(None) };
+        Ok(Some((module, entry(module, Some(&self.entry))?)))
+    }
+
+    fn into_rejected(self) -> Ran {
+        let Self { source, target, entry, diagnostics, started, .. } = self;
+        let wall_ns = started.elapsed().as_nanos();
+        Ran { source, target, entry, diagnostics, report: None, arrays: BTreeMap::new(), wall_ns }
+    }
+}
+
 /// Reads, checks, lowers and simulates; an error is a call that cannot be carried out.
 pub(crate) fn carry_out(file: &std::path::Path, how: &How, max_operations: usize) -> Result<Ran, CallError> {
+    let prepared = prepare(file, how)?;
+    let (bound, report) = match prepared.lowered()? {
+        None => return Ok(prepared.into_rejected()),
+        Some((module, function)) => {
+            if let Some(one) = how.arguments.iter().find(|argument| argument.rank.is_some()) {
+                let message = format!("--arg {}@...: this run has one rank; see --ranks", one.name);
+                return Err(CallError::Entry(message));
+            }
+            let (arrays, bound) = bind(module, function, &how.arguments)?;
+            (arrays, simulate(module, function, prepared.target, bound, &options(how, max_operations)))
+        }
+    };
+    end_progress();
+    let Prepared { source, target, entry, mut diagnostics, started, .. } = prepared;
+    diagnostics.extend(how.levels()?.apply(report.diagnostics.iter().cloned().map(Diagnostic::from).collect()));
+    let wall_ns = started.elapsed().as_nanos();
+    Ok(Ran { source, target, entry, diagnostics, report: Some(report), arrays: bound, wall_ns })
+}
+
+pub(crate) fn end_progress() {
+    if let Some(bar) = PROGRESS.get() {
+        bar.finish_and_clear();
+    }
+}
+
+/// Reads, checks and lowers; an error is a call that cannot be carried out.
+pub(crate) fn prepare(file: &std::path::Path, how: &How) -> Result<Prepared, CallError> {
     let started = Instant::now();
     let levels = how.levels.levels()?;
     let text = Text::new(input::read(file)?);
@@ -143,44 +225,27 @@ pub(crate) fn carry_out(file: &std::path::Path, how: &How, max_operations: usize
         module.functions.iter_mut().for_each(|function| function.launch.dyn_ub = how.dyn_ub);
     }
     let target = how.target.or(module.target).unwrap_or(Target::A5);
-    let rejected = |source, diagnostics, entry: String| Ran {
-        source,
-        target,
-        entry,
-        diagnostics,
-        report: None,
-        arrays: BTreeMap::new(),
-        wall_ns: started.elapsed().as_nanos(),
-    };
+    let prepared =
+        |source, diagnostics, entry: String, lowered| Prepared { source, target, entry, diagnostics, lowered, started };
     if diagnostics.iter().any(Diagnostic::is_error) {
-        return Ok(rejected(source, levels.apply(diagnostics), how.entry.clone().unwrap_or_default()));
+        return Ok(prepared(source, levels.apply(diagnostics), how.entry.clone().unwrap_or_default(), None));
     }
     let name = entry(&module, how.entry.as_deref())?.name.clone();
     diagnostics.extend(pto_ir::check(&module, target).into_iter().map(Diagnostic::from));
     diagnostics = levels.apply(diagnostics);
     if diagnostics.iter().any(Diagnostic::is_error) {
-        return Ok(rejected(source, diagnostics, name));
+        return Ok(prepared(source, diagnostics, name, None));
     }
-    let lowered = match pto_ir::lower::lower(&module, target) {
-        Ok(lowered) => lowered,
+    match pto_ir::lower::lower(&module, target) {
+        Ok(lowered) => Ok(prepared(source, diagnostics, name, Some(lowered))),
         Err(found) => {
             diagnostics.extend(found.into_iter().map(Diagnostic::from));
-            return Ok(rejected(source, diagnostics, name));
+            Ok(prepared(source, diagnostics, name, None))
         }
-    };
-    let function = entry(&lowered, Some(&name))?;
-    let (arrays, bound) = bind(&lowered, function, &how.arguments)?;
-    let options = options(how, max_operations);
-    let report = simulate(&lowered, function, target, &bound, &options);
-    if let Some(bar) = PROGRESS.get() {
-        bar.finish_and_clear();
     }
-    diagnostics.extend(levels.apply(report.diagnostics.iter().cloned().map(Diagnostic::from).collect()));
-    let wall_ns = started.elapsed().as_nanos();
-    Ok(Ran { source, target, entry: name, diagnostics, report: Some(report), arrays, wall_ns })
 }
 
-fn options(how: &How, max_operations: usize) -> Options<'static> {
+pub(crate) fn options(how: &How, max_operations: usize) -> Options<'static> {
     // A second Ctrl-C, or a handler that cannot be set, ends the program as usual.
     let _ = ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {
@@ -235,21 +300,9 @@ type Bound = (BTreeMap<String, Array>, BTreeMap<String, Argument>);
 fn bind(module: &Module, function: &Function, given: &[DataArgument]) -> Result<Bound, CallError> {
     let (mut arrays, mut bound) = (BTreeMap::new(), BTreeMap::new());
     let parameters: Vec<_> = function.parameter_ids().map(|id| function.value(id)).collect();
-    for parameter in &parameters {
-        let (name, ty) = (parameter.name.to_string(), module.types.get(parameter.ty));
-        let Some(argument) = given.iter().rev().find(|argument| argument.name == name) else {
-            return Err(CallError::Entry(format!("parameter `{name}: {ty}` is not bound: add --arg {name}=VALUE")));
-        };
-        let value = match ty {
-            Type::Pointer(element) => array(argument, *element, &mut arrays)?,
-            Type::View(view) | Type::Group(view) => array(argument, view.element, &mut arrays)?,
-            Type::Tile(tile) => array(argument, tile.element, &mut arrays)?,
-            Type::Scalar(element) => scalar(argument, *element)?,
-            Type::Index | Type::Boolean => scalar(argument, ElementType::I64)?,
-            Type::Event | Type::Opaque(_) => {
-                return Err(CallError::Entry(format!("parameter `{name}: {ty}` cannot be bound to a value")));
-            }
-        };
+    for id in function.parameter_ids() {
+        let argument = given.iter().rev().find(|argument| *argument.name == *function.value(id).name);
+        let (name, value) = bind_one(module, function, id, argument, &mut arrays)?;
         bound.insert(name, value);
     }
     if let Some(extra) = given.iter().find(|argument| !bound.contains_key(&argument.name)) {
@@ -258,6 +311,32 @@ fn bind(module: &Module, function: &Function, given: &[DataArgument]) -> Result<
         return Err(CallError::Entry(message));
     }
     Ok((arrays, bound))
+}
+
+/// Loads what one parameter is bound to.
+pub(crate) fn bind_one(
+    module: &Module,
+    function: &Function,
+    id: ValueId,
+    argument: Option<&DataArgument>,
+    arrays: &mut BTreeMap<String, Array>,
+) -> Result<(String, Argument), CallError> {
+    let parameter = function.value(id);
+    let (name, ty) = (parameter.name.to_string(), module.types.get(parameter.ty));
+    let Some(argument) = argument else {
+        return Err(CallError::Entry(format!("parameter `{name}: {ty}` is not bound: add --arg {name}=VALUE")));
+    };
+    let value = match ty {
+        Type::Pointer(element) => array(argument, *element, arrays)?,
+        Type::View(view) | Type::Group(GroupType { view, .. }) => array(argument, view.element, arrays)?,
+        Type::Tile(tile) => array(argument, tile.element, arrays)?,
+        Type::Scalar(element) => scalar(argument, *element)?,
+        Type::Index | Type::Boolean => scalar(argument, ElementType::I64)?,
+        Type::Event | Type::Opaque(_) => {
+            return Err(CallError::Entry(format!("parameter `{name}: {ty}` cannot be bound to a value")));
+        }
+    };
+    Ok((name, value))
 }
 
 fn array(
@@ -282,18 +361,22 @@ fn save_outputs(outputs: &[Output], ran: &Ran) -> Result<(), CallError> {
     let Some(report) = &ran.report else { return Ok(()) };
     let mut arrays = Vec::new();
     for output in outputs {
-        let bytes = report.buffers.iter().find(|(name, _)| *name == output.name).map(|(_, bytes)| bytes);
-        let (Some(bytes), Some(before)) = (bytes, ran.arrays.get(&output.name)) else {
-            let names: Vec<&str> = report.buffers.iter().map(|(name, _)| name.as_str()).collect();
-            let message = format!("no array is called {:?}; there are: {}", output.name, names.join(", "));
-            return Err(CallError::Entry(message));
-        };
-        let after = Array::new(before.data_type().clone(), before.shape().to_vec(), bytes.clone())
-            .map_err(|error| CallError::Entry(error.to_string()))?;
-        arrays.push((&output.destination, after));
+        arrays.push((&output.destination, after(&output.name, report, &ran.arrays)?));
     }
     let arrays: Vec<_> = arrays.iter().map(|(destination, array)| (*destination, array)).collect();
     Ok(pto_data::save(&arrays)?)
+}
+
+/// An array as the run left it.
+pub(crate) fn after(name: &str, report: &Report, arrays: &BTreeMap<String, Array>) -> Result<Array, CallError> {
+    let bytes = report.buffers.iter().find(|(known, _)| known == name).map(|(_, bytes)| bytes);
+    let (Some(bytes), Some(before)) = (bytes, arrays.get(name)) else {
+        let names: Vec<&str> = report.buffers.iter().map(|(name, _)| name.as_str()).collect();
+        let message = format!("no array is called {name:?}; there are: {}", names.join(", "));
+        return Err(CallError::Entry(message));
+    };
+    Array::new(before.data_type().clone(), before.shape().to_vec(), bytes.clone())
+        .map_err(|error| CallError::Entry(error.to_string()))
 }
 
 fn explored(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
@@ -316,7 +399,17 @@ fn to_json(ran: &Ran, explore: bool) -> Value {
         "diagnostics": records,
         "wall_ns": ran.wall_ns as u64,
     });
-    let Some(report) = &ran.report else { return object };
+    if let Some(report) = &ran.report {
+        add_figures(&mut object, report, explore);
+    }
+    object
+}
+
+/// The figures of a report.
+pub(crate) fn add_figures(object: &mut Value, report: &Report, explore: bool) {
+    if report.status == Status::Interrupted {
+        object["interrupted"] = true.into();
+    }
     let pipes: BTreeMap<&str, u64> = report.busy.iter().map(|(pipe, cycles)| (pipe.name(), *cycles)).collect();
     let lanes = report.lanes;
     let fields = [
@@ -338,5 +431,4 @@ fn to_json(ran: &Ran, explore: bool) -> Value {
         let slot = |slot: &pto_sim::Nondeterministic| json!({ "buffer": slot.buffer, "index": slot.index, "candidates": slot.candidates });
         object["nondeterministic"] = report.nondeterministic.iter().map(slot).collect();
     }
-    object
 }

@@ -60,8 +60,15 @@ func.func @other(%t: !pto.tile_buf<vec, 8x32xf32>) {
     let (code, out, err) = pto(&["check", "--json", "--target", "a5", "-"], text);
     assert_eq!((code, err.as_str()), (1, ""));
     let names: Vec<String> = rules(&out).into_iter().map(|(rule, ..)| rule).collect();
-    let expected =
-        ["type.undefined", "type.redefined", "type.mismatch", "parse.operands", "parse.attribute", "unsupported.op"];
+    let expected = [
+        "type.undefined",
+        "type.redefined",
+        "type.mismatch",
+        "unsupported.op",
+        "parse.operands",
+        "parse.attribute",
+        "unsupported.op",
+    ];
     assert_eq!(names, expected);
     let first: Value = serde_json::from_str(out.lines().next().expect("a line")).expect("JSON");
     assert_eq!((&first["line"], &first["column"], &first["end_column"]), (&2.into(), &26.into(), &31.into()));
@@ -177,4 +184,38 @@ fn hostile_texts_end_soon() {
         assert!(start.elapsed().as_secs() < 60);
         assert!(pto(&["fmt", "--form", "dps", "-"], &text).0 <= 1);
     }
+}
+
+/// What a conversion keeps, it keeps exactly; what it leaves out, it says.
+#[test]
+fn nothing_is_dropped_in_silence() {
+    let text = "#tag = #x.tag<7>
+module @m attributes {pto.target_arch = \"a5\", tool.origin = #tag} {
+  func.func private @f(index, !x.y<#tag>) -> i32 attributes {llvm.linkage = \"external\"}
+  func.func @k(%n: index {x.hint}, %g: !pto.group<4x!pto.memref<1x1x1x8x32xf32>>) attributes {pto.kernel_kind = #pto.kernel_kind<vector>, x.unit} {
+    %a = arith.addi %n, %n {x.note = 1 : i8} : index loc(\"k.py\":1:2)
+    return
+  }
+}
+";
+    let (code, dps, said) = pto(&["fmt", "--form", "dps", "-"], text);
+    assert_eq!(code, 0, "{said}");
+    for kept in [
+        "module @m attributes {pto.target_arch = \"a5\", tool.origin = #x.tag<7>} {",
+        "func.func private @f(index, !x.y<#x.tag<7>>) -> i32 attributes {llvm.linkage = \"external\"}",
+        "%g: !pto.group<4x!pto.memref<1x1x1x8x32xf32>>) attributes {pto.kernel_kind = #pto.kernel_kind<vector>, x.unit} {",
+    ] {
+        assert!(dps.contains(kept), "{kept}\n{dps}");
+    }
+    for left_out in ["attribute `x.hint`", "attribute `x.note`", "1 location"] {
+        assert!(said.contains("warning[unsupported.dropped]") && said.contains(left_out), "{said}");
+    }
+    let (code, again, said) = pto(&["fmt", "--form", "dps", "-"], &dps);
+    assert_eq!((code, again, said.as_str()), (0, dps, ""));
+    let (code, out, said) = pto(&["fmt", "--form", "as", "-"], text);
+    assert!(code == 1 && out.is_empty() && said.contains("PTO-AS declares none, found `@f` too"), "{said}");
+    let alone: String = text.lines().filter(|line| !line.contains("@f(")).map(|line| format!("{line}\n")).collect();
+    let (code, assembly, _) = pto(&["fmt", "--form", "as", "-"], &alone);
+    assert!(code == 0 && assembly.contains(".module @m attributes {tool.origin = #x.tag<7>}"), "{assembly}");
+    assert_eq!(pto(&["fmt", "--form", "dps", "-"], &assembly).0, 0);
 }

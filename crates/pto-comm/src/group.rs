@@ -55,6 +55,7 @@ impl Member {
 /// });
 /// assert_eq!(received, [Ok(vec![1, 2]), Ok(vec![3, 4])]);
 /// ```
+#[derive(Clone)]
 pub struct ParallelGroup<'w> {
     window: &'w dyn Window,
     members: Vec<Option<Member>>,

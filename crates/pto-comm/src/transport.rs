@@ -35,6 +35,28 @@ pub trait Transport {
     /// If there is not one part for each rank, or a rank is lost.
     fn all_to_all(&self, parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, CommError>;
 
+    /// Sends a message to a rank, which need not wait for it: [`receive`](Self::receive) hands it out in time.
+    ///
+    /// # Errors
+    /// If there is no such rank, or a rank is lost.
+    fn post(&self, rank: usize, message: Vec<u8>) -> Result<(), CommError>;
+
+    /// Waits for a message that was [`post`](Self::post)ed here: who sent it, and what it says. Those of one rank come in
+    /// the order in which they were sent.
+    ///
+    /// ```
+    /// use pto_comm::{Transport, launch};
+    /// let heard = launch(2, |rank| {
+    ///     rank.post(1 - rank.rank(), vec![rank.rank() as u8])?;
+    ///     rank.receive()
+    /// });
+    /// assert_eq!(heard, [Ok((1, vec![1])), Ok((0, vec![0]))]);
+    /// ```
+    ///
+    /// # Errors
+    /// If a rank is lost, or no message comes in time.
+    fn receive(&self) -> Result<(usize, Vec<u8>), CommError>;
+
     /// Makes an error of one rank an error of all: nobody goes on to write where one cannot.
     ///
     /// # Errors

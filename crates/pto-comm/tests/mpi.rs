@@ -62,9 +62,28 @@ fn misbehave(mpi: &Mpi, task: &str) -> Result<(), CommError> {
     let wrong = mpi.rank() == 1;
     match task {
         "killed" if wrong => _ = signal("-KILL"),
+        "killed-0" if mpi.rank() == 0 => _ = signal("-KILL"),
+        // The others are at work and not waiting for anybody: they are told as well.
+        "killed-busy" if wrong => _ = signal("-KILL"),
+        "killed-busy" => {
+            let start = Instant::now();
+            while start.elapsed() < END {
+                std::hint::spin_loop();
+            }
+        }
         "hung" if wrong => _ = signal("-STOP"),
         "panicked" if wrong => panic!("rank 1 falls over"),
         "left" if wrong => return Ok(()),
+        "dies-with-lock" => {
+            let window = mpi.expose(64)?;
+            if wrong {
+                window.local(&mut |_| _ = signal("-KILL"))?;
+            }
+            while window.lock(&[8]).map(drop).is_ok() {
+                std::thread::yield_now();
+            }
+            window.lock(&[8]).map(drop)?;
+        }
         "keeps-lock" => {
             let window = mpi.expose(64)?;
             if wrong {
@@ -170,9 +189,20 @@ const TESTS: &[Test] = &[
     ("suite_on_7_ranks", || suite(7, "suite")),
     ("one_sided_suite_with_datatypes_on_4_ranks", || suite(4, "suite-datatypes")),
     ("one_sided_suite_row_by_row_on_3_ranks", || suite(3, "suite-rows")),
-    ("a_killed_rank_ends_the_job", || fails("killed", &[], "signal 9")),
+    ("a_killed_rank_is_an_error_at_the_others", || fails("killed", &[0, 2, 3], "rank 1 is gone: its process ended")),
+    ("a_rank_killed_at_work_is_an_error_at_the_others", || {
+        fails("killed-busy", &[0, 2, 3], "rank 1 is gone: its process ended")
+    }),
+    ("a_killed_rank_0_is_an_error_at_the_others", || {
+        fails("killed-0", &[1, 2, 3], "rank 0 is gone: its process ended")
+    }),
     ("a_hung_rank_is_an_error_at_the_others", || fails("hung", &[0, 2, 3], "did not come to")),
-    ("a_rank_that_keeps_its_memory_ends_the_job", || fails("keeps-lock", &[], "a rank is lost")),
+    ("a_rank_that_keeps_its_memory_ends_the_job", || {
+        fails("keeps-lock", &[], "did not come to the end of a one-sided transfer")
+    }),
+    ("a_rank_killed_with_its_memory_is_an_error_at_the_others", || {
+        fails("dies-with-lock", &[0, 2, 3], "rank 1 is gone: its process ended")
+    }),
     ("a_panic_is_an_error_at_the_others", || fails("panicked", &[0, 2, 3], "it panicked")),
     ("a_rank_that_leaves_is_an_error_at_the_others", || fails("left", &[0, 2, 3], "it left the group")),
 ];

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
-/// The most bytes that one array of a case may take.
-const MAX_BYTES: u64 = 1 << 30;
+/// The most bytes that one array of a case may take: several cases run at once, each with several arrays and copies.
+const MAX_BYTES: u64 = 1 << 28;
 
 /// Why an array could not be had.
 #[derive(Debug, thiserror::Error)]

@@ -162,6 +162,9 @@ fn file(folder: &Path, data: &case::Data, i: usize, length: u64) -> Result<Vec<u
 /// The results that are legal for an operand of `length` bytes: one `golden`, or any of `golden_any`.
 pub(crate) fn goldens(folder: &Path, data: &case::Data, i: usize, length: u64) -> Result<Vec<Vec<u8>>, LoadError> {
     if let Some(names) = &data.golden_any {
+        if names.is_empty() {
+            return Err(malformed("golden_any lists no outcome"));
+        }
         return names
             .iter()
             .enumerate()

@@ -295,7 +295,9 @@ impl Run<'_> {
         actual: &[u8],
         inputs: &[Vec<u8>],
     ) -> Result<Option<String>, LoadError> {
-        let [src, idx] = inputs else { return Err(malformed("only mscatter can be unordered")) };
+        let (Instruction::MScatter { .. }, [src, idx]) = (instruction, inputs) else {
+            return Err(malformed("only mscatter can be unordered"));
+        };
         let slots = reference::slots(instruction, self.target, idx).map_err(|fault| malformed(fault.to_string()))?;
         let tile = instruction.payload();
         let size = tile.element.size() as usize;

@@ -9,7 +9,7 @@ use crate::{
     value::{assignment, split_safetensors},
 };
 
-/// `NAME=PATH`: where a buffer goes after the run. The path's ending names the form.
+/// `NAME=PATH`, or `NAME@RANK=PATH` for one of several ranks: where a buffer goes after the run. The path's ending names the form.
 ///
 /// A safetensors path may carry the tensor's name (`out.safetensors:KEY`); without it the buffer's own name is used.
 ///
@@ -24,6 +24,8 @@ use crate::{
 pub struct Output {
     /// The buffer's name, without `%`.
     pub name: String,
+    /// The rank whose buffer it is, where there are several.
+    pub rank: Option<usize>,
     /// Where it goes.
     pub destination: Destination,
 }
@@ -48,7 +50,7 @@ impl FromStr for Output {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let (name, path) = assignment(text, "NAME=PATH")?;
+        let (name, rank, path) = assignment(text, "NAME=PATH or NAME@RANK=PATH")?;
         let destination = if let Some((path, key)) = split_safetensors(path) {
             Destination::SafeTensors { path: path.into(), key: key.unwrap_or(&name).to_owned() }
         } else if path.ends_with(".npy") {
@@ -58,7 +60,7 @@ impl FromStr for Output {
         } else {
             return Err(ValueError::UnknownEnding(path.to_owned()));
         };
-        Ok(Self { name, destination })
+        Ok(Self { name, rank, destination })
     }
 }
 

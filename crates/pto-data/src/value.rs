@@ -9,7 +9,7 @@ use crate::{
     scalar::Number,
 };
 
-/// `NAME=VALUE`. A leading `%`, as parameters have it in a program, is dropped from the name.
+/// `NAME=VALUE`, or `NAME@RANK=VALUE` for one of several ranks. A leading `%`, as parameters have it in a program, is dropped from the name.
 ///
 /// ```
 /// use pto_data::{Argument, Value};
@@ -21,6 +21,8 @@ use crate::{
 pub struct Argument {
     /// The parameter's name.
     pub name: String,
+    /// The rank that it is for; every rank if there is none.
+    pub rank: Option<usize>,
     /// What it gets.
     pub value: Value,
 }
@@ -29,18 +31,27 @@ impl FromStr for Argument {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let (name, value) = assignment(text, "NAME=VALUE")?;
-        Ok(Self { name, value: value.parse()? })
+        let (name, rank, value) = assignment(text, "NAME=VALUE or NAME@RANK=VALUE")?;
+        Ok(Self { name, rank, value: value.parse()? })
     }
 }
 
-/// Splits at the first `=`; a name has none, a path may.
-pub(crate) fn assignment<'t>(text: &'t str, expected: &'static str) -> Result<(String, &'t str), ValueError> {
-    text.split_once('=')
-        .map(|(name, value)| (name.strip_prefix('%').unwrap_or(name), value))
-        .filter(|(name, value)| !name.is_empty() && !value.is_empty())
-        .map(|(name, value)| (name.to_owned(), value))
-        .ok_or_else(|| ValueError::NotAnAssignment { expected, found: text.to_owned() })
+/// Name, rank and value: splits at the first `=`, as a name has none and a path may, and the name at its `@`.
+pub(crate) fn assignment<'t>(
+    text: &'t str,
+    expected: &'static str,
+) -> Result<(String, Option<usize>, &'t str), ValueError> {
+    let wrong = || ValueError::NotAnAssignment { expected, found: text.to_owned() };
+    let (name, value) = text.split_once('=').ok_or_else(wrong)?;
+    let (name, rank) = match name.rsplit_once('@') {
+        Some((name, rank)) => (name, Some(digits(rank).and_then(|rank| usize::try_from(rank).ok()).ok_or_else(wrong)?)),
+        None => (name, None),
+    };
+    let name = name.strip_prefix('%').unwrap_or(name);
+    if name.is_empty() || value.is_empty() {
+        return Err(wrong());
+    }
+    Ok((name.to_owned(), rank, value))
 }
 
 /// What a parameter gets: see the [crate] for the forms. Parsing touches no file.

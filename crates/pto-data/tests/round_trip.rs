@@ -132,7 +132,7 @@ fn generated_arrays_are_limited() {
 #[test]
 fn texts_that_are_no_argument_say_what_was_expected() {
     for (text, message) in [
-        ("x", "expected NAME=VALUE, found `x`"),
+        ("x", "expected NAME=VALUE or NAME@RANK=VALUE, found `x`"),
         ("=3", "expected NAME=VALUE"),
         ("%=3", "expected NAME=VALUE"),
         ("x=", "expected NAME=VALUE"),
@@ -148,6 +148,9 @@ fn texts_that_are_no_argument_say_what_was_expected() {
         ("x=rand:4:1:2", "does not have the form rand:SHAPE[:SEED]"),
         ("x=randidx:4", "does not have the form randidx:SHAPE:BOUND[:SEED]"),
         ("x=randidx:4:0", "`0` is not a bound: expected a whole number from 1"),
+        ("x@=1", "expected NAME=VALUE or NAME@RANK=VALUE"),
+        ("@1=1", "expected NAME=VALUE or NAME@RANK=VALUE"),
+        ("x@-1=1", "expected NAME=VALUE or NAME@RANK=VALUE"),
         ("x=--3", "is not a value"),
         ("x=0x-3", "is not a value"),
     ] {

@@ -3,8 +3,8 @@
 use pto_isa::{ElementType, Tile};
 
 use crate::{
-    Arithmetic, Carried, Constant, Flag, For, Function, If, LaunchAttributes, Module, Op, OpKind, Operand, Place,
-    Predicate, Region, Type, ValueId, ViewKind, ViewType,
+    Arithmetic, Carried, Constant, Flag, For, Function, GroupType, If, LaunchAttributes, Module, Op, OpKind, Operand,
+    Place, Predicate, Region, Type, ValueId, ViewKind, ViewType,
 };
 
 /// Builds a module of one function, operation by operation.
@@ -36,15 +36,7 @@ pub struct FunctionBuilder {
 impl FunctionBuilder {
     /// A function without parameters.
     pub fn new(name: &str) -> Self {
-        let function = Function {
-            name: name.into(),
-            private: false,
-            launch: LaunchAttributes::default(),
-            values: Vec::new(),
-            parameters: 0,
-            body: Region::default(),
-            place: Place::default(),
-        };
+        let function = Function { name: name.into(), ..Function::default() };
         Self { module: Module::default(), function, regions: vec![Region::default()], place: None, pushed: 0 }
     }
 
@@ -127,7 +119,7 @@ impl FunctionBuilder {
     fn element_of(&self, value: ValueId) -> ElementType {
         match self.type_of(value) {
             Type::Pointer(element) | Type::Scalar(element) => element,
-            Type::View(view) | Type::Group(view) => view.element,
+            Type::View(view) | Type::Group(GroupType { view, .. }) => view.element,
             Type::Tile(tile) => tile.element,
             _ => ElementType::I64,
         }

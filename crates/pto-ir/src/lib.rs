@@ -14,6 +14,7 @@ pub mod lower;
 mod module;
 mod op;
 mod place;
+mod ranks;
 mod types;
 mod uses;
 
@@ -21,12 +22,14 @@ pub use build::FunctionBuilder;
 pub use check::check;
 pub use diagnostic::Diagnostic;
 pub use footprint::{Executed, Footprint, Lanes, Phase, Touch, footprint};
-pub use module::{Dispatch, Function, LaunchAttributes, Module, Region, Value, ValueId};
+pub use module::{Attribute, Declaration, Dispatch, Function, LaunchAttributes, Module, Region, Value, ValueId};
 pub use op::{
-    Arithmetic, Carried, Collective, Constant, EVENTS, Flag, For, If, Op, OpKind, Operand, Pipe, Predicate, Unknown,
+    Arithmetic, Carried, Collective, Constant, EVENTS, Flag, For, If, NotifyOp, Op, OpKind, Operand, Pipe, Predicate,
+    Unknown, WaitCompare,
 };
 pub use place::Place;
-pub use types::{Type, TypeId, Types, ViewKind, ViewType};
+pub use ranks::{Home, Misplaced, OnRanks, Runners, on_ranks};
+pub use types::{GroupType, Type, TypeId, Types, ViewKind, ViewType};
 
 /// How deep loops and conditionals may nest: what is deeper is refused, so that no program exhausts the stack.
 pub const NESTING: usize = 256;

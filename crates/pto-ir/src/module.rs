@@ -11,8 +11,14 @@ pub struct ValueId(pub u32);
 /// A program.
 #[derive(Clone, Debug, Default)]
 pub struct Module {
+    /// Its name, without `@`, if it has one.
+    pub name: Option<String>,
     /// The target that the program names, if any.
     pub target: Option<Target>,
+    /// What it says besides, to others.
+    pub attributes: Vec<Attribute>,
+    /// Functions that it names and others define.
+    pub declarations: Vec<Declaration>,
     /// Its functions, in source order.
     pub functions: Vec<Function>,
     /// The types of all values.
@@ -26,8 +32,34 @@ impl Module {
     }
 }
 
-/// A function: parameters and a body.
+/// Something that a module or a function says and that means nothing to this instruction set: kept as it is spelt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attribute {
+    /// Its name.
+    pub name: Box<str>,
+    /// Its value; `None` for one that says it all by being there.
+    pub value: Option<Box<str>>,
+}
+
+/// A function without a body: no program can call it, and none loses it.
 #[derive(Clone, Debug)]
+pub struct Declaration {
+    /// Its name, without `@`.
+    pub name: String,
+    /// Not an entry point.
+    pub private: bool,
+    /// The types of its parameters.
+    pub parameters: Vec<TypeId>,
+    /// The types of its results.
+    pub results: Vec<TypeId>,
+    /// What it says besides.
+    pub attributes: Vec<Attribute>,
+    /// Where its name stands.
+    pub place: Place,
+}
+
+/// A function: parameters and a body.
+#[derive(Clone, Debug, Default)]
 pub struct Function {
     /// Its name, without `@`.
     pub name: String,
@@ -35,6 +67,10 @@ pub struct Function {
     pub private: bool,
     /// What the launch says about it.
     pub launch: LaunchAttributes,
+    /// What it says besides, to others.
+    pub attributes: Vec<Attribute>,
+    /// The types that it says it returns; a kernel returns nothing.
+    pub results: Vec<TypeId>,
     /// Every value, by number; parameters come first.
     pub values: Vec<Value>,
     /// How many of the values are parameters.

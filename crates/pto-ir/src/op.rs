@@ -130,6 +130,20 @@ impl Pipe {
     /// Every pipe, in declaration order.
     pub const EACH: [Self; 7] = [Self::S, Self::V, Self::Mte2, Self::Mte3, Self::Mte1, Self::M, Self::Fix];
 
+    /// Its position in [`EACH`](Self::EACH), for tables with a row per pipe; all pipes together stand with the scalar
+    /// unit, which issues to them.
+    pub const fn slot(self) -> usize {
+        match self {
+            Self::S | Self::All => 0,
+            Self::V => 1,
+            Self::Mte2 => 2,
+            Self::Mte3 => 3,
+            Self::Mte1 => 4,
+            Self::M => 5,
+            Self::Fix => 6,
+        }
+    }
+
     /// The name in texts and traces.
     pub const fn name(self) -> &'static str {
         match self {
@@ -220,6 +234,79 @@ pub struct Collective {
     pub root: Operand,
 }
 
+/// What a notification does to the signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NotifyOp {
+    /// Replaces its value.
+    Set,
+    /// Adds to its value.
+    Add,
+}
+
+impl NotifyOp {
+    /// Every kind, in declaration order.
+    pub const ALL: &[Self] = &[Self::Set, Self::Add];
+
+    /// The name in texts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Set => "set",
+            Self::Add => "atomic_add",
+        }
+    }
+}
+
+/// What a wait compares a signal for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WaitCompare {
+    /// The signal equals the value.
+    Eq,
+    /// It differs from it.
+    Ne,
+    /// It is greater.
+    Gt,
+    /// It is greater or equal.
+    Ge,
+    /// It is less.
+    Lt,
+    /// It is less or equal.
+    Le,
+}
+
+impl WaitCompare {
+    /// Every comparison, in declaration order.
+    pub const ALL: &[Self] = &[Self::Eq, Self::Ne, Self::Gt, Self::Ge, Self::Lt, Self::Le];
+
+    /// The name in texts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Eq => "eq",
+            Self::Ne => "ne",
+            Self::Gt => "gt",
+            Self::Ge => "ge",
+            Self::Lt => "lt",
+            Self::Le => "le",
+        }
+    }
+
+    /// Whether a signal is as a wait wants it.
+    ///
+    /// ```
+    /// use pto_ir::WaitCompare;
+    /// assert!(WaitCompare::Ge.holds(3, 3) && !WaitCompare::Gt.holds(3, 3));
+    /// ```
+    pub const fn holds(self, signal: i64, value: i64) -> bool {
+        match self {
+            Self::Eq => signal == value,
+            Self::Ne => signal != value,
+            Self::Gt => signal > value,
+            Self::Ge => signal >= value,
+            Self::Lt => signal < value,
+            Self::Le => signal <= value,
+        }
+    }
+}
+
 /// An operation outside this instruction set, kept so that it can be named and printed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unknown {
@@ -306,6 +393,10 @@ pub enum OpKind {
     Ranks { result: ValueId },
     /// Waits until every rank is here.
     RankBarrier,
+    /// `TNOTIFY`: changes a signal, one integer in a rank's window, after everything this rank has done.
+    Notify { signal: ValueId, value: ValueId, op: NotifyOp },
+    /// `TWAIT`: waits until a signal in this rank's own window is as wanted.
+    Wait { signal: ValueId, value: ValueId, compare: WaitCompare },
 
     /// The first pipe sets an event when all it has been given is done.
     SetFlag(Flag),
@@ -325,26 +416,9 @@ pub enum OpKind {
 impl OpKind {
     /// The values it defines in its own region.
     pub fn results(&self) -> Vec<ValueId> {
-        match self {
-            Self::Constant { result, .. }
-            | Self::Arithmetic { result, .. }
-            | Self::Compare { result, .. }
-            | Self::Select { result, .. }
-            | Self::Cast { result, .. }
-            | Self::MakeView { result, .. }
-            | Self::PartitionView { result, .. }
-            | Self::MakeGroup { result, .. }
-            | Self::AllocTile { result, .. }
-            | Self::Subview { result, .. }
-            | Self::LoadScalar { result, .. }
-            | Self::GetValue { result, .. }
-            | Self::Rank { result }
-            | Self::Ranks { result } => vec![*result],
-            Self::For(op) => op.carried.iter().map(|carried| carried.result).collect(),
-            Self::If(op) => op.results.clone(),
-            Self::Unknown(op) => op.results.clone(),
-            _ => Vec::new(),
-        }
+        let mut results = Vec::new();
+        self.for_each_result(|result| results.push(result));
+        results
     }
 
     /// The tiles it reads and the tiles it writes.

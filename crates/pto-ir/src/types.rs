@@ -25,11 +25,20 @@ pub enum Type {
     /// A tile; its address is never part of the type.
     Tile(Tile),
     /// The tensors of a parallel group, one per rank.
-    Group(ViewType),
+    Group(GroupType),
     /// An event that later instructions wait for.
     Event,
     /// A type of another dialect, kept as it is spelt.
     Opaque(Box<str>),
+}
+
+/// The tensors of a parallel group, as far as their type says.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GroupType {
+    /// Number of ranks, if the type names it.
+    pub ranks: Option<u64>,
+    /// What each rank holds.
+    pub view: ViewType,
 }
 
 /// The static part of a view of global memory.
@@ -59,6 +68,16 @@ pub enum ViewKind {
 }
 
 impl Type {
+    /// The type of a value that is not known, because what defines it could not be understood or does not say.
+    pub fn unknown() -> Self {
+        Self::Opaque("?".into())
+    }
+
+    /// Whether nothing is known of it, so that nothing about it can be wrong.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Opaque(text) if &**text == "?")
+    }
+
     /// True for types that integer arithmetic works on.
     pub fn is_integer(&self) -> bool {
         match self {
@@ -91,7 +110,8 @@ impl fmt::Display for Type {
             Self::Pointer(element) => write!(f, "ptr<{element}>"),
             Self::View(view) => write!(f, "{view}"),
             Self::Tile(tile) => write!(f, "tile<{tile}>"),
-            Self::Group(view) => write!(f, "group<{view}>"),
+            Self::Group(GroupType { ranks: Some(ranks), view }) => write!(f, "group<{ranks} of {view}>"),
+            Self::Group(GroupType { ranks: None, view }) => write!(f, "group<{view}>"),
             Self::Event => f.write_str("event"),
             Self::Opaque(text) => f.write_str(text),
         }

@@ -69,6 +69,9 @@ impl OpKind {
                 all(&op.staging, &mut visit);
                 list(&[op.root], &mut visit);
             }
+            Self::Notify { signal, value, .. } | Self::Wait { signal, value, .. } => {
+                all(&[*signal, *value], &mut visit);
+            }
             Self::Unknown(op) => all(&op.operands, &mut visit),
             Self::Constant { .. }
             | Self::Rank { .. }
@@ -142,6 +145,8 @@ impl OpKind {
             Self::Rank { .. } => "pto.comm.rank",
             Self::Ranks { .. } => "pto.comm.ranks",
             Self::RankBarrier => "pto.comm.barrier",
+            Self::Notify { .. } => "pto.comm.tnotify",
+            Self::Wait { .. } => "pto.comm.twait",
             Self::SetFlag(_) => "pto.set_flag",
             Self::WaitFlag(_) => "pto.wait_flag",
             Self::Barrier(_) => "pto.barrier",

@@ -1,5 +1,6 @@
 //! Every rule of the verifier, broken alone, beside the same function with the one thing put right.
 
+use pto_ir::GroupType;
 use pto_ir::check::{RULES, rules};
 use pto_ir::{
     Arithmetic, Carried, Collective, Constant, Dispatch, Flag, For, FunctionBuilder, If, LaunchAttributes, Module, Op,
@@ -356,7 +357,8 @@ const CASES: &[Case] = &[
     case("comm.root-rows", Target::A5, |b, broken| {
         // How many ranks a group parameter has is not known, but its root is one of them.
         let src = b.pointer("src", F32);
-        let group = b.parameter("g", Type::Group(view_type(F32, &[Some(4), Some(32)])));
+        let group =
+            b.parameter("g", Type::Group(GroupType { ranks: None, view: view_type(F32, &[Some(4), Some(32)]) }));
         let local = b.view(src, &[8, 32]);
         let staging = vec![b.tile(Tile::new(F32, 4, 32))];
         let root = Operand::Number(if broken { 2 } else { 1 });

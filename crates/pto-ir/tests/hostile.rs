@@ -2,6 +2,7 @@
 //! lets through is lowered without a panic, and the result passes again.
 
 use proptest::prelude::*;
+use pto_ir::GroupType;
 use pto_ir::{
     Arithmetic, Carried, Collective, Constant, Flag, For, FunctionBuilder, If, Module, Op, OpKind, Operand, Pipe,
     Place, Predicate, Region, Type, Unknown, ValueId, ViewKind, ViewType, check, lower,
@@ -43,7 +44,7 @@ fn types() -> Vec<Type> {
         Type::View(view(&[None, None])),
         Type::View(view(&[Some(u64::MAX); 5])),
         Type::View(view(&[])),
-        Type::Group(view(&[Some(8), Some(32)])),
+        Type::Group(GroupType { ranks: None, view: view(&[Some(8), Some(32)]) }),
         Type::Tile(Tile::new(F32, 8, 32)),
         Type::Tile(open),
         Type::Tile(Tile::new(I32, 1, 8)),

@@ -18,7 +18,9 @@ mod target;
 mod tensor;
 pub mod tile;
 
-pub use check::{Finding, Launch, check, check_collective, first_broken, judge, judge_collective, rules};
+pub use check::{
+    Finding, Launch, check, check_collective, first_broken, first_broken_collective, judge, judge_collective, rules,
+};
 pub use collective::{Collective, Direction};
 pub use element::{Element, ElementClass, ElementSet, ElementType};
 pub use extent::Extent;

@@ -92,23 +92,20 @@ pub struct UbBudget {
 }
 
 impl UbBudget {
-    /// Bytes that tiles may take in a launch that asks for this `dynUBufSize`, or for none.
+    /// Bytes that tiles may take in a launch that asks for this `dynUBufSize`, or for none: 0 is none, as for the
+    /// runtime.
     ///
     /// ```
     /// let ub = pto_isa::Target::A5.profile().ub.unwrap();
-    /// assert_eq!(ub.limit(None), 128 * 1024);
+    /// assert_eq!((ub.limit(None), ub.limit(Some(0))), (128 * 1024, 128 * 1024));
+    /// assert_eq!(ub.limit(Some(1024)), 1024);
     /// assert_eq!(ub.limit(Some(1 << 20)), ub.end());
     /// ```
     pub const fn limit(&self, dyn_ub: Option<u64>) -> u64 {
         match (self.max_dynamic, dyn_ub) {
-            (Some(most), Some(asked)) => {
-                if asked < most {
-                    asked
-                } else {
-                    most
-                }
-            }
-            _ => self.default_limit,
+            (None, _) | (_, None | Some(0)) => self.default_limit,
+            (Some(most), Some(asked)) if asked < most => asked,
+            (Some(most), Some(_)) => most,
         }
     }
 
@@ -126,7 +123,7 @@ impl UbBudget {
 pub struct Profile {
     /// The target described.
     pub target: Target,
-    /// Payload element types of MSCATTER and MGATHER.
+    /// Payload element types of MSCATTER, MGATHER and the collectives.
     pub memory_elements: ElementSet,
     /// Index element types of MSCATTER and MGATHER.
     pub memory_indices: ElementSet,
@@ -134,8 +131,6 @@ pub struct Profile {
     pub tile_elements: ElementSet,
     /// Index element types of TSCATTER.
     pub tile_indices: ElementSet,
-    /// Element types of the collectives.
-    pub comm_elements: ElementSet,
     /// Types for each atomic operation, in the order `Add`, `Max`, `Min`; `None` takes all of `memory_elements`.
     pub atomics: [ElementSet; 3],
     /// Payload tile layouts of MSCATTER and MGATHER.
@@ -191,7 +186,6 @@ static CPU: Profile = Profile {
     memory_indices: INDEX_32,
     tile_elements: NINE,
     tile_indices: INDEX_16_32,
-    comm_elements: NINE,
     // 001 "Atomic Type Support", column CPU: the ABI contract.
     atomics: [ElementSet::of(&[I32, U32, F32, F16]), ElementSet::of(&[I32, F32]), ElementSet::of(&[I32, F32])],
     payload: PayloadLayouts::RowMajor,
@@ -207,7 +201,6 @@ static A2A3: Profile = Profile {
     memory_indices: INDEX_32,
     tile_elements: NINE,
     tile_indices: INDEX_16_32,
-    comm_elements: NINE,
     // 001 "Atomic Type Support", column A2/A3: signed integers only, no Max, no Min.
     atomics: [ElementSet::of(&[I8, I16, I32, F16, BF16, F32]), ElementSet::EMPTY, ElementSet::EMPTY],
     payload: PayloadLayouts::PairedWithTable,
@@ -223,7 +216,6 @@ static A5: Profile = Profile {
     memory_indices: INDEX_32,
     tile_elements: NINE,
     tile_indices: INDEX_16_32,
-    comm_elements: NINE,
     // 001 "Atomic Type Support", column A5.
     atomics: [
         ElementSet::of(&[I32, U32, F32, F16, BF16]),
@@ -244,7 +236,6 @@ static HOST: Profile = Profile {
     memory_indices: INDEX_32.with(INDEX_64),
     tile_elements: EVERYTHING,
     tile_indices: INDEX_16_32.with(INDEX_64),
-    comm_elements: EVERYTHING,
     atomics: [COMPUTABLE, COMPUTABLE, COMPUTABLE],
     payload: PayloadLayouts::Any,
     index: IndexLayouts::Any,

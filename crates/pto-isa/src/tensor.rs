@@ -110,6 +110,24 @@ impl Tensor {
         self.product(0, 5)
     }
 
+    /// True if the tensor is known to have no element: one extent of zero is enough, whatever the others are.
+    ///
+    /// ```
+    /// use pto_isa::{ElementType::F32, Tensor};
+    /// assert!(Tensor::packed(F32, [1, 1, 1, 8, 0]).is_empty());
+    /// assert!(!Tensor::packed(F32, [1, 1, 1, 8, 0]).into_dynamic().erased().is_empty());
+    /// ```
+    pub const fn is_empty(&self) -> bool {
+        let mut i = 0;
+        while i < 5 {
+            if matches!(self.shape[i].known(), Some(0)) {
+                return true;
+            }
+            i += 1;
+        }
+        false
+    }
+
     /// Elements from the first to the last addressed one: the length of the buffer behind the tensor.
     ///
     /// `None` if an extent or stride is unknown or the sum overflows; 0 for a tensor without elements.

@@ -435,6 +435,22 @@ fn dynamic_extents_fault_where_static_ones_are_refused() {
     assert!(matches!(judge(&row_scatter(), Target::A2A3, NONE), Verdict::Legal(_)));
 }
 
+/// A table without elements is empty whatever the mode counts: rows of no columns, or a mode that only a run decides.
+#[test]
+fn a_table_without_elements_is_empty_in_every_mode() {
+    let clamp = |policy: Policy| policy.with_oob(OutOfBounds::Clamp);
+    let rows =
+        |cols| scatter(packed(F32, 8, cols), Tile::new(F32, 4, 8).with_valid(4, 0), Tile::new(I32, 1, 4), clamp(ROW));
+    assert_eq!(names(&check(&rows(0), Target::Host, NONE)), ["shape.empty-table"]);
+    assert_eq!(names(&check(&rows(1), Target::Host, NONE)), [""; 0]);
+    let undecided = |shape| {
+        let (src, idx) = (Tile::new(F32, 4, 8).with_dynamic_valid(4, 8), Tile::new(I32, 4, 8).with_dynamic_valid(4, 8));
+        scatter(Tensor::packed(F32, shape), src, idx, clamp(Policy::default()))
+    };
+    assert!(matches!(judge(&undecided([1, 0, 3, 4, 8]), Target::A5, NONE), Verdict::Refused(_)));
+    assert!(matches!(judge(&undecided([1, 1, 3, 4, 8]), Target::A5, NONE), Verdict::Legal(_)));
+}
+
 #[test]
 fn all_violations_are_reported() {
     let bad = scatter(

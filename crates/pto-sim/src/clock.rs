@@ -11,15 +11,7 @@ pub(crate) const PIPES: usize = Pipe::EACH.len();
 
 /// The position of a pipe in a clock.
 pub(crate) fn slot(pipe: Pipe) -> usize {
-    match pipe {
-        Pipe::S | Pipe::All => 0,
-        Pipe::V => 1,
-        Pipe::Mte2 => 2,
-        Pipe::Mte3 => 3,
-        Pipe::Mte1 => 4,
-        Pipe::M => 5,
-        Pipe::Fix => 6,
-    }
+    pipe.slot()
 }
 
 /// What has been seen of each pipe: all its epochs up to this one.

@@ -17,11 +17,11 @@ use crate::transfer;
 /// A collective call with its operands as they were when it was issued.
 #[derive(Clone, Debug)]
 pub(crate) struct CollectiveWork {
-    direction: Direction,
-    local: View,
-    ranks: Vec<View>,
-    staging: Vec<TileState>,
-    root: u64,
+    pub(crate) direction: Direction,
+    pub(crate) local: View,
+    pub(crate) ranks: Vec<View>,
+    pub(crate) staging: Vec<TileState>,
+    pub(crate) root: u64,
 }
 
 /// One piece of the transfer: a window of the root's tensor and the window of a rank's that it goes to or comes from.
@@ -69,6 +69,9 @@ impl Machine<'_> {
             let message = findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             return self.trap(rule, step, message);
         }
+        if let Err((rule, message)) = self.move_between_ranks(work) {
+            return self.trap(rule, step, message);
+        }
         let mut stored = vec![0; work.staging.len()];
         for (k, chunk) in chunks(work).into_iter().enumerate() {
             let buffer = k % work.staging.len();
@@ -81,7 +84,7 @@ impl Machine<'_> {
             if k >= work.staging.len() {
                 self.device.clocks.order(Pipe::Mte3, Pipe::Mte2);
             }
-            self.load_chunk(&from, &staging, step);
+            self.load_chunk(&from, &chunk.local, &staging, step);
             self.device.clocks.order(Pipe::Mte2, Pipe::Mte3);
             self.store_chunk(&staging, &to, step);
             let Some(timing) = self.timing else { continue };
@@ -96,9 +99,11 @@ impl Machine<'_> {
         }
     }
 
-    fn load_chunk(&mut self, from: &View, staging: &TileState, step: u32) {
+    fn load_chunk(&mut self, from: &View, local: &View, staging: &TileState, step: u32) {
         let at = staging.tile.address.unwrap_or(0) as usize;
-        transfer::load(from, &self.buffers[from.buffer].bytes, &staging.tile, &mut self.ub[at..]);
+        // Between ranks the bytes have moved already: what was gathered lies in the root's tensor.
+        let source = if self.peers.is_some() { local } else { from };
+        transfer::load(source, &self.buffers[source.buffer].bytes, &staging.tile, &mut self.ub[at..]);
         if self.options.sanitize {
             let ranges = transfer::view_ranges(from, staging);
             self.touch_buffer(from.buffer, &ranges, Kind::Read, Pipe::Mte2, step);
@@ -108,7 +113,9 @@ impl Machine<'_> {
 
     fn store_chunk(&mut self, staging: &TileState, to: &View, step: u32) {
         let at = staging.tile.address.unwrap_or(0) as usize;
-        transfer::store(&staging.tile, &self.ub[at..], to, &mut self.buffers[to.buffer].bytes);
+        if self.peers.is_none() {
+            transfer::store(&staging.tile, &self.ub[at..], to, &mut self.buffers[to.buffer].bytes);
+        }
         if self.options.sanitize {
             let ranges = transfer::view_ranges(to, staging);
             self.touch_ub(staging.owner, &staging.valid_ranges(), Kind::Read, Pipe::Mte3, step);

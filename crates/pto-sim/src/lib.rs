@@ -19,6 +19,7 @@ mod lanes;
 mod machine;
 mod operands;
 mod pipeline;
+mod ranks;
 mod report;
 pub mod rules;
 mod scalars;
@@ -34,5 +35,6 @@ mod work;
 
 pub use device::Span;
 pub use machine::{Argument, Options, simulate};
+pub use ranks::{RankReport, simulate_rank, simulate_ranks};
 pub use report::{Lanes, Nondeterministic, Operation, Report, Residence, Status};
-pub use trace::chrome_trace;
+pub use trace::{chrome_trace, trace_document, trace_events};

@@ -9,6 +9,9 @@ use crate::rules;
 use crate::state::{TileState, Value, View, known};
 use crate::work::Refusal;
 
+/// Where there is no UB of a fixed size, tiles end by this byte: an address is not a reason to take all memory.
+const MAX_TILES: u64 = 1 << 30;
+
 impl Machine<'_> {
     pub(crate) fn view(&mut self, op: &OpKind, step: u32) {
         let made = match op {
@@ -77,10 +80,10 @@ impl Machine<'_> {
         let size = view.tensor.element.size();
         let end = view.tensor.span().and_then(|span| span.checked_add(view.offset)).unwrap_or(u64::MAX);
         let needed = end.saturating_mul(size);
-        if needed <= buffer.bytes.len() as u64 {
+        if needed <= buffer.length {
             return Ok(());
         }
-        let (name, found) = (&buffer.name, buffer.bytes.len());
+        let (name, found) = (&buffer.name, buffer.length);
         Err(format!("the view addresses {needed} bytes of `{name}`, but the array bound to it has {found}"))
     }
 
@@ -136,9 +139,15 @@ impl Machine<'_> {
                     return self.trap(pto_isa::rules::SHAPE_NEGATIVE, step, "expected a UB address of zero or more");
                 };
                 state.tile.address = Some(address);
-                if self.tile_fits(&state, step) {
-                    self.set_value(*tile, Value::Tile(Box::new(state)));
+                if !self.tile_fits(&state, step) {
+                    return;
                 }
+                if let Some(bytes) = self.arriving.remove(&tile.0)
+                    && let Err(message) = self.fill_tile(&state, &bytes, step)
+                {
+                    return self.trap(pto_isa::rules::BUDGET_UB, step, message);
+                }
+                self.set_value(*tile, Value::Tile(Box::new(state)));
             }
             OpKind::SetValidShape { tile, rows, cols } => {
                 let (rows, cols) = (self.operand(*rows), self.operand(*cols));
@@ -213,8 +222,10 @@ impl Machine<'_> {
                 );
                 self.trap(pto_isa::rules::BUDGET_UB, step, message);
             }
-        } else if end > 1 << 34 {
-            self.trap(pto_isa::rules::SHAPE_OVERFLOW, step, "expected tiles of at most 16 GiB in all");
+        } else if end > MAX_TILES {
+            let message =
+                format!("expected tiles of at most {MAX_TILES} bytes in all, found one that ends at byte {end}");
+            self.trap(pto_isa::rules::SHAPE_OVERFLOW, step, message);
         } else {
             self.reserve(end);
         }

@@ -15,8 +15,8 @@ use crate::work::{Issued, Work};
 pub(crate) struct Outcome {
     /// Elements of the table's buffer that were touched.
     pub(crate) slots: Slots,
-    /// The number under which the slots that are written were marked.
-    pub(crate) marked: Option<u32>,
+    /// True if the race detector has taken note of the slots that are written.
+    pub(crate) hit: bool,
     pub(crate) cost: Cost,
 }
 
@@ -67,15 +67,22 @@ impl Machine<'_> {
         if self.options.sanitize {
             self.check_reads(&issued.work, step);
         }
+        if let Err((rule, message)) = self.fetch_operands(&issued.work) {
+            return self.trap(rule, step, message);
+        }
         let outcome = match self.effect(&issued.work, writer(&issued.footprint), step) {
             Ok(outcome) => outcome,
             Err((rule, message)) => return self.trap(rule, step, message),
         };
+        if self.peers.is_some() {
+            self.touch_windows(&issued.work, &outcome, step);
+        }
         if self.is_device() {
             self.phases(issued, &outcome);
         } else if self.options.sanitize {
-            self.record_writes(&issued.work, step);
+            self.record_writes(&issued.work, &outcome, step);
         }
+        self.room = outcome.slots.starts;
         if matches!(issued.work, Work::Scatter { .. }) && self.target == Target::A5 {
             self.unflushed = Some(step);
             self.flushing = false;

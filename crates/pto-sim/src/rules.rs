@@ -29,6 +29,26 @@ rules! {
         help "set a flag on the pipe of the first access and wait for it on the pipe of the second"
         spec "SPEC, Device model: A missing wait is a race: two accesses to overlapping bytes, one a write, not ordered. It is found by happens-before, not by luck of the schedule."
     }
+    RACE_RANKS = "race.ranks" Error {
+        "two ranks access overlapping bytes of a window, one of them writes, and nothing orders the two"
+        help "put pto.comm.barrier between the two, or pto.comm.tnotify after the first and pto.comm.twait before the second; a barrier or notification covers what its rank has waited for, with pto.barrier <PIPE_ALL> where the program has its own flags"
+        spec "003: Non-root ranks only need to ensure their destination buffers are allocated and writable for the duration of the operation. SPEC, Device model: A missing wait is a race; it is found by happens-before, not by luck of the schedule."
+    }
+    COMM_WINDOW = "comm.window" Error {
+        "a member of a group is the memory of one rank: member r of rank r"
+        help "give every rank a parameter of its own, and list it at the rank's position in every group; signals are members of a group too"
+        spec "003: parallelGroup.tensors[r] must refer to rank r's destination buffer (remote GM as seen by the root)."
+    }
+    COMM_GROUP_SIZE = "comm.group-size" Error {
+        "a group has a member for each rank that the program runs on"
+        help "run the program on as many ranks as its groups have members, with --ranks"
+        spec "003: parallelGroup.tensors[r] must refer to rank r's destination buffer; the group is made of all N ranks."
+    }
+    COMM_RANK_LOST = "comm.rank-lost" Error {
+        "a rank failed or ended while others counted on it"
+        help "look at what that rank reports; every rank comes to every barrier, or none does"
+        spec "SPEC, Communication: each a clear error at every rank that can know."
+    }
     SYNC_DEADLOCK = "sync.deadlock" Error {
         "a pipe waits for a flag that nothing will set"
         help "set the flag on the other pipe before, with the same pipes and event id"

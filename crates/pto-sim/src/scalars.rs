@@ -17,7 +17,7 @@ impl Machine<'_> {
         }
         let outcome = match op {
             OpKind::LoadScalar { result, pointer, offset } => {
-                self.element_of(*pointer, self.operand(*offset)).map(|(buffer, element, at)| {
+                self.element_in_reach(*pointer, self.operand(*offset)).map(|(buffer, element, at)| {
                     let size = element.size() as usize;
                     let value = decode(element, &self.buffers[buffer].bytes[at..at + size]);
                     self.touch_buffer_scalar(buffer, at as u64, size as u64, Kind::Read, step);
@@ -25,7 +25,7 @@ impl Machine<'_> {
                 })
             }
             OpKind::StoreScalar { pointer, offset, value } => {
-                self.element_of(*pointer, self.operand(*offset)).map(|(buffer, element, at)| {
+                self.element_in_reach(*pointer, self.operand(*offset)).map(|(buffer, element, at)| {
                     let size = element.size() as usize;
                     let bytes = encode(element, self.value(*value));
                     self.buffers[buffer].bytes[at..at + size].copy_from_slice(&bytes[..size]);
@@ -66,6 +66,13 @@ impl Machine<'_> {
         }
     }
 
+    /// [`element_of`](Self::element_of), with the bytes there even if they are those of a window.
+    fn element_in_reach(&mut self, pointer: ValueId, offset: i64) -> Result<(usize, ElementType, usize), String> {
+        let found = self.element_of(pointer, offset)?;
+        self.fetch(found.0).map_err(|(_, message)| message)?;
+        Ok(found)
+    }
+
     /// The buffer, element type and byte position of an element behind a pointer or view.
     pub(crate) fn element_of(&self, pointer: ValueId, offset: i64) -> Result<(usize, ElementType, usize), String> {
         let (buffer, first) = match self.value(pointer) {
@@ -74,7 +81,7 @@ impl Machine<'_> {
             _ => return Err("expected a pointer or view that is bound to an array".into()),
         };
         let element = self.buffers[buffer].element;
-        let length = self.buffers[buffer].bytes.len() as u64 / element.size();
+        let length = self.buffers[buffer].length / element.size();
         let at = u64::try_from(offset).ok().and_then(|offset| offset.checked_add(first)).filter(|at| *at < length);
         let at = at.ok_or_else(|| format!("expected an offset within {length} elements, found {offset}"))?;
         Ok((buffer, element, (at * element.size()) as usize))

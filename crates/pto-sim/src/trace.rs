@@ -9,8 +9,19 @@ use crate::Report;
 ///
 /// `place` turns a place of the program into words, such as `kernel.pto:12`.
 pub fn chrome_trace(reports: &[Report], place: impl Fn(pto_ir::Place) -> String) -> Value {
+    let ranks = reports.iter().enumerate();
+    trace_document(ranks.flat_map(|(rank, report)| trace_events(rank, report, &place)).collect())
+}
+
+/// Events as a Chrome trace.
+pub fn trace_document(events: Vec<Value>) -> Value {
+    json!({ "displayTimeUnit": "ns", "otherData": { "unit": "cycles" }, "traceEvents": events })
+}
+
+/// The events of one rank, as a process of its own.
+pub fn trace_events(rank: usize, report: &Report, place: impl Fn(pto_ir::Place) -> String) -> Vec<Value> {
     let mut events = Vec::new();
-    for (rank, report) in reports.iter().enumerate() {
+    {
         let name = format!("rank {rank} ({} {})", report.target, report.entry);
         events.push(json!({ "ph": "M", "pid": rank, "name": "process_name", "args": { "name": name } }));
         for (row, pipe) in Pipe::EACH.into_iter().enumerate() {
@@ -31,5 +42,5 @@ pub fn chrome_trace(reports: &[Report], place: impl Fn(pto_ir::Place) -> String)
             events.push(json!({ "ph": "i", "pid": rank, "tid": 0, "ts": report.cycles, "s": "p", "name": text }));
         }
     }
-    json!({ "displayTimeUnit": "ns", "otherData": { "unit": "cycles" }, "traceEvents": events })
+    events
 }

@@ -41,7 +41,7 @@ impl Machine<'_> {
         !matches!(self.value(id), Value::Nothing)
     }
 
-    fn is_known_operand(&self, operand: Operand) -> bool {
+    pub(crate) fn is_known_operand(&self, operand: Operand) -> bool {
         match operand {
             Operand::Value(id) => self.is_known(id),
             Operand::Number(_) => true,

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pto_ir::{
-    Dispatch, Flag, Function, LaunchAttributes, Module, Op, OpKind, Operand, Pipe, Place, Region, Type, ValueId,
-    ViewKind, ViewType,
-};
+use pto_ir::{Dispatch, Flag, Function, Module, Op, OpKind, Operand, Pipe, Place, Type, ValueId, ViewKind, ViewType};
 use pto_isa::{Atomic, Coalesce, Conflict, ElementType, OutOfBounds, Policy, Target, Tile};
 use pto_sim::{Argument, Options, Report, Status, simulate};
 
@@ -19,15 +16,7 @@ const TABLE_ROWS: u64 = 16;
 
 impl Kernel {
     fn new() -> Self {
-        let function = Function {
-            name: "kernel".into(),
-            private: false,
-            launch: LaunchAttributes::default(),
-            values: Vec::new(),
-            parameters: 0,
-            body: Region::default(),
-            place: Place::default(),
-        };
+        let function = Function { name: "kernel".into(), ..Function::default() };
         Self { module: Module::default(), function }
     }
 
@@ -65,7 +54,7 @@ impl Kernel {
     fn run(self, target: Target, arguments: &[(&str, Argument)], options: &Options<'_>) -> Report {
         let arguments: BTreeMap<String, Argument> =
             arguments.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
-        simulate(&self.module, &self.function, target, &arguments, options)
+        simulate(&self.module, &self.function, target, arguments, options)
     }
 }
 
@@ -311,7 +300,7 @@ fn a_scalar_read_of_an_unwritten_element_is_found() {
         let y = k.define("y", Type::Scalar(ElementType::I32));
         k.op(OpKind::GetValue { result: y, tile, offset });
         for target in [Target::Cpu, Target::A2A3] {
-            let report = simulate(&k.module, &k.function, target, &BTreeMap::new(), &Options::default());
+            let report = simulate(&k.module, &k.function, target, BTreeMap::new(), &Options::default());
             assert_eq!(rules(&report), if written { vec![] } else { vec!["uninit.read"] });
         }
     }

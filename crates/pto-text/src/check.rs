@@ -1,9 +1,9 @@
 //! A program as it was read, judged for a target.
 
-use pto_ir::check::{check_function, rules};
+use pto_ir::check::{Reading, check_read, rules};
 use pto_isa::Target;
 
-use crate::diagnostic::{Diagnostic, suggest};
+use crate::diagnostic::{Diagnostic, cap, suggest};
 use crate::elaborate::{Program, operation_names};
 use crate::parser::MAX_DIAGNOSTICS;
 use crate::source::Source;
@@ -11,7 +11,7 @@ use crate::source::Source;
 impl Program {
     /// Checks the program for a target: what [`pto_ir::check()`] finds, in terms of the text.
     ///
-    /// Functions that could not be read completely are passed over: what is wrong with them has been said. At most
+    /// Of functions that could not be read completely, the operations that could are judged by themselves. At most
     /// [`MAX_DIAGNOSTICS`] findings are returned; one more says that there were others.
     ///
     /// ```
@@ -24,17 +24,27 @@ impl Program {
     /// ```
     pub fn check(&self, source: &Source, target: Target) -> Vec<Diagnostic> {
         let found = if self.broken.contains(&true) {
-            let sound = self.module.functions.iter().zip(&self.broken).filter(|(_, broken)| !**broken);
-            sound.flat_map(|(function, _)| check_function(function, &self.module.types, target)).collect()
+            let reading = self.broken.iter().zip(&self.torn).map(|(broken, torn)| match (broken, torn) {
+                (_, true) => Reading::Torn,
+                (true, false) => Reading::Part,
+                (false, false) => Reading::Whole,
+            });
+            let functions = self.module.functions.iter().zip(reading);
+            functions
+                .flat_map(|(function, reading)| check_read(function, &self.module.types, target, reading))
+                .collect()
         } else {
             pto_ir::check(&self.module, target)
         };
-        let more = found.len() > MAX_DIAGNOSTICS;
-        let mut found: Vec<Diagnostic> = found.into_iter().take(MAX_DIAGNOSTICS).map(Diagnostic::from).collect();
+        let mut found: Vec<Diagnostic> = found.into_iter().map(Diagnostic::from).collect();
+        let more = cap(&mut found);
         for one in found.iter_mut().filter(|one| *one.rule == rules::OP && one.help.is_none()) {
             // An unknown operation is placed at its name.
             let name = source.slice(one.span.unwrap_or_default()).trim_matches('"');
-            one.help = nearest_operation(name).map(|near| format!("did you mean `{near}`?"));
+            one.help = match name {
+                "func.call" | "call" => Some("write what the function does in its place: there are no calls".into()),
+                _ => nearest_operation(name).map(|near| format!("did you mean `{near}`?")),
+            };
         }
         if more {
             let message = format!("only the first {MAX_DIAGNOSTICS} findings are shown");
@@ -44,7 +54,36 @@ impl Program {
     }
 }
 
+/// Operations that exist, and that nobody means one of ours by.
+const FOREIGN: [&str; 22] = [
+    "arith.addf",
+    "arith.subf",
+    "arith.mulf",
+    "arith.divf",
+    "arith.negf",
+    "arith.remf",
+    "arith.cmpf",
+    "arith.shli",
+    "arith.shrsi",
+    "arith.shrui",
+    "arith.divui",
+    "arith.remui",
+    "arith.maxui",
+    "arith.minui",
+    "arith.ceildivui",
+    "arith.floordivsi",
+    "arith.extui",
+    "arith.extf",
+    "arith.truncf",
+    "arith.index_castui",
+    "scf.while",
+    "scf.forall",
+];
+
 fn nearest_operation(name: &str) -> Option<String> {
+    if FOREIGN.contains(&name) {
+        return None;
+    }
     let names: Vec<String> = operation_names().collect();
     // PTO-AS leaves the prefix out, and has suffixes.
     let bare = name.strip_prefix("pto.").is_none();

@@ -15,7 +15,7 @@ mod op;
 mod term;
 mod types;
 
-use crate::diagnostic::{Diagnostic, suggest};
+use crate::diagnostic::{Diagnostic, cap, suggest};
 use crate::lexer::Lexer;
 use crate::rules;
 use crate::source::Source;
@@ -25,6 +25,8 @@ use crate::token::{Token, TokenKind};
 use pto_isa::rule::Rule;
 use std::cell::Cell;
 use std::collections::HashMap;
+
+pub(crate) use types::suggest_type;
 
 /// How deep brackets and regions may nest.
 pub const MAX_DEPTH: u32 = 256;
@@ -67,7 +69,7 @@ pub fn parse(source: &Source) -> Parse {
     parser.check_aliases();
     let Parser { slots, children, comments, mut diagnostics, overflow, stack, scanned, .. } = parser;
     diagnostics.sort_by_key(|found| found.span.map_or(u32::MAX, |span| span.start));
-    if overflow {
+    if cap(&mut diagnostics) || overflow {
         let message = format!("only the first {MAX_DIAGNOSTICS} findings are shown");
         diagnostics.push(Diagnostic::new(&rules::TOO_MANY, message));
     }
@@ -92,6 +94,8 @@ struct Parser<'s> {
     comments: Vec<Span>,
     diagnostics: Vec<Diagnostic>,
     overflow: bool,
+    /// How many warnings, and how many errors.
+    kept: [usize; 2],
     /// An error was reported for this operation; further ones are likely to follow from it.
     quiet: bool,
     /// How many brackets of each sort are open.
@@ -102,6 +106,8 @@ struct Parser<'s> {
     /// Whether the operation being read holds regions by its name; `None` in the generic form, whose regions stand in
     /// parentheses.
     region_holder: Option<bool>,
+    /// How many `{` strings without an end have swallowed.
+    swallowed: u32,
     /// The first region whose `}` is indented less than its `{`, with that `}`.
     suspect: Option<(Span, Span)>,
     /// Whether an alias is being defined.
@@ -127,11 +133,13 @@ impl<'s> Parser<'s> {
             comments: Vec::new(),
             diagnostics: Vec::new(),
             overflow: false,
+            kept: [0; 2],
             quiet: false,
             open: [0; 4],
             depth: 0,
             lenient: 0,
             region_holder: Some(false),
+            swallowed: 0,
             suspect: None,
             in_alias: false,
             alias_uses: Vec::new(),
@@ -159,6 +167,13 @@ impl<'s> Parser<'s> {
             match bad {
                 TokenKind::BadStr => {
                     self.tok.kind = TokenKind::Str;
+                    let bytes = self.token_text().bytes();
+                    let depth =
+                        bytes.fold(0i32, |depth, byte| depth + i32::from(byte == b'{') - i32::from(byte == b'}'));
+                    self.swallowed += depth.max(0) as u32;
+                    if self.token_text().trim_end().ends_with('{') {
+                        self.swallowed = self.swallowed.max(1);
+                    }
                     self.report(Diagnostic::new(&rules::STRING, "expected `\"` before the end of the line"));
                 }
                 TokenKind::BadNumber => {
@@ -281,10 +296,13 @@ impl<'s> Parser<'s> {
 
     /// Reports a finding at the current token unless it has a place of its own.
     fn report(&mut self, mut found: Diagnostic) {
-        if self.diagnostics.len() >= MAX_DIAGNOSTICS {
+        // Errors and warnings are counted apart, so that no number of warnings hides an error.
+        let kept = &mut self.kept[usize::from(found.is_error())];
+        if *kept >= MAX_DIAGNOSTICS {
             self.overflow = true;
             return;
         }
+        *kept += 1;
         found.span.get_or_insert(self.tok.span);
         self.diagnostics.push(found);
     }

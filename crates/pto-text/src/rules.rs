@@ -100,7 +100,7 @@ rules! {
     /// An operation has parts that do not fit.
     OPERANDS = "parse.operands", Error,
         "An operation has the operands, types and results that its form wants, no more and no fewer.",
-        "Add what the message misses, or remove what is too much; `pto explain unsupported.op` lists where the forms are described.",
+        "Add what the message misses, or remove what is too much, so that the operation has one of its forms.",
         "Forms: `pto.mscatter ins(%src, %idx : A, B) outs(%mem : C)`, `%dst = pto.mgather %mem, %idx : (A, B) -> C` (the language, \"Text\").";
     /// An attribute or keyword that an operation does not take.
     ATTRIBUTE = "parse.attribute", Error,
@@ -137,6 +137,11 @@ rules! {
         "A program is written in a spelling that can express all of it.",
         "Choose another spelling, or change what the message names.",
         "`pto fmt --form` converts between the four spellings where the program can be so expressed, and says why where not (the command line).";
+    /// Something that says nothing to this instruction set, and that a converted text leaves out.
+    DROPPED = "unsupported.dropped", Warning,
+        "What a text says to other tools on its operations and parameters is not part of the program.",
+        "Nothing needs to be done: the program means the same; to keep everything as it is, format without `--form`.",
+        "Attributes of other dialects, locations and overflow hints do not change what this instruction set computes; modules and functions keep theirs.";
     /// More errors than are shown.
     TOO_MANY = "parse.too-many-errors", Note,
         "At most 1000 findings about the text of one file are reported.",

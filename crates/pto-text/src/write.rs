@@ -15,9 +15,12 @@ mod names;
 mod ops;
 mod types;
 
-use pto_ir::{Dispatch, Function, LaunchAttributes, Module, OpKind, Place, Region, Type, ValueId};
+use pto_ir::{
+    Attribute, Declaration, Dispatch, Function, LaunchAttributes, Module, OpKind, Place, Region, Type, TypeId, ValueId,
+};
 
 use crate::diagnostic::Diagnostic;
+use crate::parser::MAX_DIAGNOSTICS;
 use crate::rules;
 use crate::span::Span;
 use crate::syntax::Tree;
@@ -137,7 +140,19 @@ impl<'m> Writer<'m> {
     }
 
     fn refuse(&mut self, place: Place, message: impl Into<String>) {
-        self.refused.push(Diagnostic::new(&rules::FORM, message).at(place.into()));
+        self.refuse_with(Diagnostic::new(&rules::FORM, message).at(place.into()));
+    }
+
+    /// Takes note of a reason, as far as reasons are shown.
+    fn refuse_with(&mut self, found: Diagnostic) {
+        match self.refused.len() {
+            0..MAX_DIAGNOSTICS => self.refused.push(found),
+            MAX_DIAGNOSTICS => {
+                let message = format!("only the first {MAX_DIAGNOSTICS} findings are shown");
+                self.refused.push(Diagnostic::new(&rules::TOO_MANY, message));
+            }
+            _ => {}
+        }
     }
 
     /// Writes the comments that stand before an offset of the original text.
@@ -166,22 +181,40 @@ impl<'m> Writer<'m> {
 
     fn module(&mut self) {
         let target = self.module.target.map(|target| format!("pto.target_arch = \"{target}\""));
-        let head = match target {
-            Some(target) => format!("module attributes {{{target}}} {{"),
-            None => "module {".into(),
-        };
-        if let Some(first) = self.module.functions.first() {
+        let attributes = dictionary(target.into_iter().collect(), &self.module.attributes);
+        let name = self.module.name.as_ref().map_or_else(String::new, |name| format!(" @{}", symbol(name)));
+        let module = self.module;
+        let places = module.functions.iter().map(|function| function.place.start);
+        let declared = module.declarations.iter().map(|declaration| declaration.place.start);
+        if let Some(first) = places.chain(declared).min() {
             // What stands before the first function stands before the module, as most files have it.
-            self.comments_up_to(first.place.start);
+            self.comments_up_to(first);
         }
-        self.line(&head);
+        self.line(&format!("module{name}{attributes} {{"));
         self.depth += 1;
-        for function in &self.module.functions {
+        let mut declarations = module.declarations.iter().peekable();
+        for function in &module.functions {
+            while let Some(one) = declarations.next_if(|one| one.place.start <= function.place.start) {
+                self.declaration(one);
+            }
             self.comments_up_to(function.place.start);
             self.function(function);
         }
+        declarations.for_each(|one| self.declaration(one));
         self.depth -= 1;
         self.line("}");
+    }
+
+    fn declaration(&mut self, declaration: &'m Declaration) {
+        self.comments_up_to(declaration.place.start);
+        let mut types = |ids: &[TypeId]| -> Vec<String> {
+            ids.iter().map(|id| self.types.of(&self.module.types, *id, self.form)).collect()
+        };
+        let (parameters, results) = (types(&declaration.parameters).join(", "), arrow(&types(&declaration.results)));
+        let private = if declaration.private { "private " } else { "" };
+        let attributes = dictionary(Vec::new(), &declaration.attributes);
+        let name = symbol(&declaration.name);
+        self.line(&format!("func.func {private}@{name}({parameters}){results}{attributes}"));
     }
 
     /// Makes ready for a function's values.
@@ -189,14 +222,13 @@ impl<'m> Writer<'m> {
         self.function = Some(function);
         self.names = names::of(function);
         for value in &function.values {
-            if let Type::Opaque(text) = self.module.types.get(value.ty) {
-                // It is kept as it is spelt, aliases of the original text included.
-                self.refuse(value.place, format!("expected a type of this instruction set, found `{text}`"));
+            if self.module.types.get(value.ty).is_unknown() {
+                self.refuse(value.place, format!("expected a type for `%{}`, found none", value.name));
             }
         }
         self.defined = Defined::default();
         if self.form.defines_tiles() {
-            let (defined, refused) = define::defined(function, &self.module.types, &self.names);
+            let (defined, refused) = define::defined(function, &self.names);
             self.defined = defined;
             refused.into_iter().for_each(|(place, message)| self.refuse(place, message));
         }
@@ -223,7 +255,7 @@ impl<'m> Writer<'m> {
                     self.names[value.0 as usize]
                 );
                 let found = Diagnostic::new(&rules::FORM, message).at(function.value(value).place.into());
-                self.refused.push(found.with_help("place the tiles first: `pto lower --to level3`"));
+                self.refuse_with(found.with_help("place the tiles first: `pto lower --to level3`"));
             }
         }
     }
@@ -233,9 +265,11 @@ impl<'m> Writer<'m> {
         let parameters: Vec<String> =
             function.parameter_ids().map(|value| format!("{}: {}", self.name(value), self.type_of(value))).collect();
         let private = if function.private { "private " } else { "" };
-        let attributes = launch(function.launch).map_or_else(String::new, |text| format!(" attributes {{{text}}}"));
-        let head = format!("func.func {private}@{}({}){attributes} {{", symbol(&function.name), parameters.join(", "));
-        self.line(&head);
+        let attributes = dictionary(launch(function.launch), &function.attributes);
+        let results: Vec<String> =
+            function.results.iter().map(|id| self.types.of(&self.module.types, *id, self.form)).collect();
+        let (name, results) = (symbol(&function.name), arrow(&results));
+        self.line(&format!("func.func {private}@{name}({}){results}{attributes} {{", parameters.join(", ")));
         self.region(&function.body);
         self.line("}");
     }
@@ -262,13 +296,24 @@ impl<'m> Writer<'m> {
         if function.private {
             self.refuse(function.place, "expected a public function: PTO-AS has no private ones");
         }
+        if !function.results.is_empty() {
+            self.refuse(function.place, "expected a function without results: PTO-AS has no way to name them");
+        }
+        for declaration in &self.module.declarations {
+            let message = format!("expected one function, as PTO-AS declares none, found `@{}` too", declaration.name);
+            self.refuse(declaration.place, message);
+        }
         self.enter(function);
+        if self.module.name.is_some() || !self.module.attributes.is_empty() {
+            let name = self.module.name.as_ref().map_or_else(String::new, |name| format!(" @{}", symbol(name)));
+            self.line(&format!(".module{name}{}", dictionary(Vec::new(), &self.module.attributes)));
+        }
         if let Some(target) = self.module.target {
             self.line(&format!(".target \"{target}\""));
         }
-        let launch = launch(function.launch).map_or_else(String::new, |text| format!(" attributes {{{text}}}"));
-        if function.name != "main" || !launch.is_empty() {
-            self.line(&format!(".func @{}{launch}", symbol(&function.name)));
+        let attributes = dictionary(launch(function.launch), &function.attributes);
+        if function.name != "main" || !attributes.is_empty() {
+            self.line(&format!(".func @{}{attributes}", symbol(&function.name)));
         }
         for value in function.parameter_ids() {
             self.comments_up_to(function.value(value).place.start);
@@ -285,12 +330,30 @@ impl<'m> Writer<'m> {
     }
 }
 
+/// `attributes {...}`, or nothing.
+fn dictionary(known: Vec<String>, others: &[Attribute]) -> String {
+    let other = |attribute: &Attribute| match &attribute.value {
+        Some(value) => format!("{} = {value}", attribute.name),
+        None => attribute.name.to_string(),
+    };
+    let all: Vec<String> = known.into_iter().chain(others.iter().map(other)).collect();
+    if all.is_empty() { String::new() } else { format!(" attributes {{{}}}", all.join(", ")) }
+}
+
+/// `-> T`, `-> (T, U)`, or nothing.
+fn arrow(results: &[String]) -> String {
+    match results {
+        [] => String::new(),
+        [one] if !one.starts_with('(') => format!(" -> {one}"),
+        several => format!(" -> ({})", several.join(", ")),
+    }
+}
+
 /// What a function says about its launch, as attributes.
-fn launch(launch: LaunchAttributes) -> Option<String> {
+fn launch(launch: LaunchAttributes) -> Vec<String> {
     let size = launch.dyn_ub.map(|bytes| format!("pto.dyn_ubuf_size = {bytes} : i64"));
     let dispatch = (launch.dispatch == Dispatch::Direct).then(|| "pto.dispatch = \"direct\"".to_string());
-    let all: Vec<String> = [size, dispatch].into_iter().flatten().collect();
-    (!all.is_empty()).then(|| all.join(", "))
+    [size, dispatch].into_iter().flatten().collect()
 }
 
 /// A symbol's name, in quotes if it has to be.

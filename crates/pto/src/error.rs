@@ -3,6 +3,7 @@
 use core::fmt;
 use core::panic::Location;
 
+use pto_comm::CommError;
 use pto_exec::Fault;
 use pto_ir::EVENTS;
 use pto_isa::{Finding, Rule, Tensor, rules};
@@ -42,6 +43,9 @@ pub enum Cause {
     /// The instruction did not execute.
     #[error(transparent)]
     Fault(#[from] Fault),
+    /// A collective failed, or a rank that it counted on.
+    #[error(transparent)]
+    Comm(#[from] CommError),
     /// A tile cannot be placed there.
     #[error("the tile cannot be placed: {}", listed(.0))]
     Placement(Vec<Finding>),
@@ -98,6 +102,11 @@ pub enum Cause {
     /// The host reads a tile of a kernel that is recorded, not run.
     #[error("a tile has no contents while its kernel is recorded: store it into a tensor")]
     NotRun,
+    /// A collective is issued while its kernel is recorded, not run.
+    #[error(
+        "a collective cannot be recorded: the tensors of the other ranks are not this kernel's parameters; write it as a program and `pto run --ranks` it"
+    )]
+    NotRecorded,
     /// Two tensors of a recording share memory, but not their first element.
     #[error("the tensor begins or ends inside `{name}`: record one tensor over the whole slice")]
     Window {
@@ -165,12 +174,21 @@ impl Error {
     /// ```
     pub fn rule(&self) -> Option<&'static Rule> {
         match &self.0.cause {
-            Cause::Fault(Fault::Illegal(findings)) | Cause::Placement(findings) => findings.first().map(|f| f.rule),
+            Cause::Fault(Fault::Illegal(findings))
+            | Cause::Comm(CommError::Refused(findings) | CommError::Faults(findings))
+            | Cause::Placement(findings) => findings.first().map(|f| f.rule),
             Cause::Fault(Fault::Lane { .. }) => Some(rules::BOUNDS_LANE),
             Cause::Valid { .. } => Some(rules::SHAPE_VALID_EXTENT),
             Cause::TensorOverflow { .. } => Some(rules::SHAPE_OVERFLOW),
             _ => None,
         }
+    }
+}
+
+impl From<CommError> for Error {
+    #[track_caller]
+    fn from(error: CommError) -> Self {
+        Cause::Comm(error).at(Location::caller())
     }
 }
 
@@ -184,6 +202,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.0.cause {
             Cause::Fault(fault) => Some(fault),
+            Cause::Comm(error) => Some(error),
             _ => None,
         }
     }

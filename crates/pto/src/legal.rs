@@ -5,6 +5,7 @@
 
 use pto_isa::{
     Coalesce, ElementType, Extent, Instruction, Policy, Rule, Target, Tensor, TensorLayout, Tile, first_broken,
+    first_broken_collective,
 };
 
 use crate::arch::Arch;
@@ -12,6 +13,13 @@ use crate::arch::Arch;
 /// Stops the build with the first rule that the instruction breaks.
 pub(crate) const fn assert_legal<A: Arch>(instruction: Instruction) {
     if let Some(rule) = first_broken(&instruction, A::TARGET, A::LAUNCH) {
+        stop(rule);
+    }
+}
+
+/// Stops the build with the first rule that a collective breaks.
+pub(crate) const fn assert_collective<A: Arch>(local: Tensor, rank: Tensor, staging: Tile, count: u64) {
+    if let Some(rule) = first_broken_collective(&local, &rank, &staging, count, A::TARGET, A::LAUNCH) {
         stop(rule);
     }
 }

@@ -38,6 +38,7 @@
 //! ```
 
 mod arch;
+pub mod comm;
 mod error;
 mod event;
 mod instructions;
@@ -75,6 +76,9 @@ pub use vector_core::VectorCore;
 
 /// The instruction set: descriptions, rules and targets, for programs that build instructions at run time.
 pub use pto_isa as isa;
+
+/// Gather and scatter on plain slices, at full speed: what a program calls that has arrays and no tiles.
+pub use pto_exec::host;
 
 /// The executors: instructions on the bytes of their operands.
 pub use pto_exec as exec;

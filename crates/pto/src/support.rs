@@ -13,7 +13,7 @@ use crate::policy::{
     Add, AtomicNone, Clamp, ConflictPolicy, DefaultConflict, Last, Max, Min, Skip, Undefined, Unnamed, Wrap, Zero,
 };
 
-/// Element types that MSCATTER and MGATHER move on a target.
+/// Element types that MSCATTER, MGATHER and the collectives move on a target.
 ///
 /// ```
 /// use pto::prelude::*;
@@ -22,7 +22,7 @@ use crate::policy::{
 /// moves::<f64, Host>();
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "MSCATTER and MGATHER do not move `{Self}` on `{A}`",
+    message = "MSCATTER, MGATHER and the collectives do not move `{Self}` on `{A}`",
     label = "`{A}` has no transfer of `{Self}` elements",
     note = "all targets move i8 u8 i16 u16 i32 u32 f16 bf16 f32; `A5` also F8E4M3, F8E5M2 and HiF8; `Host` everything, i64 u64 f64 included"
 )]

@@ -49,7 +49,7 @@ pub struct GlobalRef<'a, T: Element, S: TensorShape, St: TensorStride = Packed, 
 }
 
 /// What the types alone say of a tensor.
-const fn of_types<T: Element, S: TensorShape, St: TensorStride, L: GlobalLayout>() -> Tensor {
+pub(crate) const fn of_types<T: Element, S: TensorShape, St: TensorStride, L: GlobalLayout>() -> Tensor {
     let shape = extents(S::DIMS, None);
     let strides = match St::STEPS {
         Some(steps) => extents(steps, None),
@@ -58,23 +58,31 @@ const fn of_types<T: Element, S: TensorShape, St: TensorStride, L: GlobalLayout>
     Tensor { element: T::TYPE, shape, strides, layout: L::LAYOUT }
 }
 
-/// The tensor with its run-time extents, if `len` elements are enough for it.
-fn measured<T: Element, S: TensorShape, St: TensorStride, L: GlobalLayout>(
+/// The tensor with its run-time extents, and the bytes that it reaches over.
+pub(crate) fn describe<T: Element, S: TensorShape, St: TensorStride, L: GlobalLayout>(
     shape: S,
     stride: St,
-    len: usize,
-) -> Result<Tensor, Cause> {
+) -> Result<(Tensor, u64), Cause> {
     let shape = extents(S::DIMS, Some(shape.now()));
     let strides = match St::STEPS {
         Some(steps) => extents(steps, stride.now()),
         None => packed(shape),
     };
     let tensor = Tensor { element: T::TYPE, shape, strides, layout: L::LAYOUT };
-    let size = T::TYPE.size();
-    let Some(needed) = tensor.span().and_then(|span| span.checked_mul(size)) else {
-        return Err(Cause::TensorOverflow { tensor: Box::new(tensor) });
-    };
-    let found = len as u64 * size;
+    match tensor.span().and_then(|span| span.checked_mul(T::TYPE.size())) {
+        Some(bytes) => Ok((tensor, bytes)),
+        None => Err(Cause::TensorOverflow { tensor: Box::new(tensor) }),
+    }
+}
+
+/// The tensor with its run-time extents, if `len` elements are enough for it.
+fn measured<T: Element, S: TensorShape, St: TensorStride, L: GlobalLayout>(
+    shape: S,
+    stride: St,
+    len: usize,
+) -> Result<Tensor, Cause> {
+    let (tensor, needed) = describe::<T, S, St, L>(shape, stride)?;
+    let found = len as u64 * T::TYPE.size();
     if found < needed {
         return Err(Fault::ShortBuffer { role: Role::Table, needed, found }.into());
     }

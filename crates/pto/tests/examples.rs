@@ -22,6 +22,9 @@ macro_rules! examples {
 }
 
 examples! {
+    comm_tscatter_basic = "../../../examples/rust/comm_tscatter_basic.rs",
+    comm_tscatter_ping_pong = "../../../examples/rust/comm_tscatter_ping_pong.rs",
+    host_arrays = "../../../examples/rust/host_arrays.rs",
     mgather_elem = "../../../examples/rust/mgather_elem.rs",
     mgather_row = "../../../examples/rust/mgather_row.rs",
     mscatter_auto = "../../../examples/rust/mscatter_auto.rs",

@@ -1,5 +1,6 @@
 //! Where the threads of a group wait for each other, and learn that one will not come.
 
+use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,11 +23,14 @@ struct State {
     /// The first rank that went, and how: others may follow because of it.
     gone: Option<(usize, String)>,
     failure: Option<CommError>,
+    /// Messages under way to each rank, and who sent them.
+    inboxes: Vec<VecDeque<(usize, Vec<u8>)>>,
 }
 
 impl Meeting {
     pub(super) fn new(size: usize, timeout: Duration) -> Self {
-        let state = State { round: 0, arrived: Vec::new(), gone: None, failure: None };
+        let state =
+            State { round: 0, arrived: Vec::new(), gone: None, failure: None, inboxes: vec![VecDeque::new(); size] };
         Self { size, timeout, state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -77,6 +81,34 @@ impl Meeting {
             }
         }
         Ok(())
+    }
+
+    /// Leaves a message for a rank.
+    pub(super) fn post(&self, from: usize, to: usize, message: Vec<u8>) -> Result<(), CommError> {
+        let mut state = self.state();
+        state.check()?;
+        let inbox = state.inboxes.get_mut(to).ok_or(CommError::NoSuchRank { rank: to, size: self.size })?;
+        inbox.push_back((from, message));
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Waits for a message to a rank.
+    pub(super) fn receive(&self, rank: usize) -> Result<(usize, Vec<u8>), CommError> {
+        let deadline = self.deadline();
+        let mut state = self.state();
+        loop {
+            if let Some(message) = state.inboxes[rank].pop_front() {
+                return Ok(message);
+            }
+            state.check()?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                self.fail(&mut state, self.late("receive"));
+            } else {
+                state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
     }
 
     /// The error of having waited too long in an operation.

@@ -65,6 +65,15 @@ pub fn launch_within<T: Send>(
     timeout: Duration,
     body: impl Fn(&InProcess) -> Result<T, CommError> + Sync,
 ) -> Vec<Result<T, CommError>> {
+    launch_with(ranks, timeout, body)
+}
+
+/// [`launch_within`] for ranks that fail with an error of their own.
+pub fn launch_with<T: Send, E: From<CommError> + std::fmt::Display + Send>(
+    ranks: usize,
+    timeout: Duration,
+    body: impl Fn(&InProcess) -> Result<T, E> + Sync,
+) -> Vec<Result<T, E>> {
     let mailboxes = || (0..ranks * ranks).map(|_| Mutex::default()).collect();
     let shared = Arc::new(Shared {
         meeting: Meeting::new(ranks, timeout),
@@ -85,22 +94,31 @@ pub fn launch_within<T: Send>(
             })
             .collect();
         let lost = |rank| CommError::RankLost { rank, reason: "its thread ended".into() };
-        let joined = threads.into_iter().enumerate().map(|(rank, thread)| thread?.join().unwrap_or(Err(lost(rank))));
+        let joined = threads
+            .into_iter()
+            .enumerate()
+            .map(|(rank, thread)| thread?.join().unwrap_or_else(|_| Err(lost(rank).into())));
         joined.collect()
     })
 }
 
 /// The life of a rank: however it ends, the others are told.
-fn live<T>(rank: &InProcess, body: impl Fn(&InProcess) -> Result<T, CommError>) -> Result<T, CommError> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| body(rank))).unwrap_or_else(|panic| {
-        let words = panic.downcast_ref::<&str>().copied();
-        let words = words.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
-        Err(CommError::RankLost { rank: rank.rank, reason: format!("it panicked: {words}") })
-    });
-    let reason = match &outcome {
-        Ok(_) => "it left the group".into(),
-        Err(CommError::RankLost { rank: lost, reason }) if *lost == rank.rank => reason.clone(),
-        Err(error) => error.to_string(),
+fn live<T, E: From<CommError> + std::fmt::Display>(
+    rank: &InProcess,
+    body: impl Fn(&InProcess) -> Result<T, E>,
+) -> Result<T, E> {
+    let (outcome, reason) = match catch_unwind(AssertUnwindSafe(|| body(rank))) {
+        Ok(Ok(value)) => (Ok(value), "it left the group".into()),
+        Ok(Err(error)) => {
+            let reason = error.to_string();
+            (Err(error), reason)
+        }
+        Err(panic) => {
+            let words = panic.downcast_ref::<&str>().copied();
+            let words = words.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+            let reason = format!("it panicked: {words}");
+            (Err(CommError::RankLost { rank: rank.rank, reason: reason.clone() }.into()), reason)
+        }
     };
     rank.shared.meeting.leave(rank.rank, &reason);
     outcome
@@ -130,6 +148,14 @@ impl Transport for InProcess {
 
     fn barrier(&self) -> Result<(), CommError> {
         self.shared.meeting.come(self.rank, "barrier")
+    }
+
+    fn post(&self, rank: usize, message: Vec<u8>) -> Result<(), CommError> {
+        self.shared.meeting.post(self.rank, rank, message)
+    }
+
+    fn receive(&self) -> Result<(usize, Vec<u8>), CommError> {
+        self.shared.meeting.receive(self.rank)
     }
 
     fn all_to_all(&self, parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, CommError> {

@@ -29,10 +29,18 @@ impl Mpi {
     /// Hears whether a rank is gone.
     pub(super) fn check_ranks(&self) -> Result<(), CommError> {
         self.listen()?;
+        if let Some((error, _)) = self.dead() {
+            return self.note(Err(error));
+        }
         match &*self.lost.borrow() {
             Some((error, _)) => Err(error.clone()),
             None => Ok(()),
         }
+    }
+
+    /// The rank that ended without a word, and since when that is known.
+    pub(super) fn dead(&self) -> Option<(CommError, Instant)> {
+        self.alive.as_ref().and_then(super::Alive::lost)
     }
 
     /// The next notice: which rank it is from, and what it says.
@@ -69,7 +77,7 @@ impl Mpi {
     /// Tells the others, waits for them to leave too, and puts everything away.
     fn leave(&mut self) -> Result<(), CommError> {
         let failed = self.failed.get() || std::thread::panicking();
-        let lost = self.lost.borrow().as_ref().map(|(error, _)| error.to_string());
+        let lost = self.lost.borrow().clone().or_else(|| self.dead()).map(|(error, _)| error.to_string());
         let reason = match lost {
             _ if std::thread::panicking() => "it panicked".into(),
             Some(reason) if failed => reason,
@@ -103,10 +111,16 @@ impl Mpi {
             }
             std::thread::yield_now();
         }
+        // Everybody is here: connections that end from now on are no loss.
+        if let Some(alive) = &mut self.alive {
+            alive.leave();
+        }
         // All have sent their notices before they came to the barrier: MPI wants every message received.
         while self.notices.get() + 1 < self.size {
             self.next_notice(true)?;
         }
+        // Whoever did not receive a message does not want it any more; its buffer is left to MPI.
+        std::mem::forget(self.posted.take());
         for window in self.windows.take() {
             window.free()?;
         }

@@ -8,10 +8,12 @@
 //! Only one thread of a process may use the transport, which is why it cannot be sent to another.
 #![expect(unsafe_code, reason = "MPI is a C interface; each call states why its arguments are sound")]
 
+mod alive;
 mod call;
 mod datatype;
 mod epoch;
 mod exit;
+mod message;
 mod watchdog;
 mod window;
 
@@ -27,6 +29,7 @@ use mpi::traits::AsRaw;
 use crate::in_process::DEFAULT_TIMEOUT;
 use crate::transport::zeroed;
 use crate::{CommError, Transport, Window};
+use alive::Alive;
 use call::{check, count};
 use watchdog::Watchdog;
 use window::{Allocation, MpiWindow};
@@ -72,7 +75,11 @@ pub struct Mpi {
     failed: Cell<bool>,
     /// Every window that was opened and not yet freed, in the order of opening, which is the same at all ranks.
     windows: RefCell<Vec<Rc<Allocation>>>,
+    /// Messages whose buffers MPI may still read.
+    posted: RefCell<Vec<message::Posted>>,
     watchdog: Watchdog,
+    /// Who is alive; `None` while MPI is being started.
+    alive: Option<Alive>,
 }
 
 /// Message tags.
@@ -84,6 +91,9 @@ const MESSAGE_BYTES: usize = 1 << 30;
 
 /// A rank that has left may have done its part of an operation under way: it is missed only if that does not end soon.
 const SOON: Duration = Duration::from_secs(1);
+
+/// A rank that died may have done its part of an operation too; but launchers leave a second before they end the job.
+const AT_ONCE: Duration = Duration::from_millis(100);
 
 impl Mpi {
     /// Starts MPI in this process.
@@ -125,9 +135,14 @@ impl Mpi {
             notices: Cell::new(0),
             failed: Cell::new(false),
             windows: RefCell::default(),
-            watchdog: Watchdog::start(timeout),
+            posted: RefCell::default(),
+            watchdog: Watchdog::off(timeout),
+            alive: None,
         };
         this.shared = this.on_one_machine()?;
+        let alive = Alive::start(this.work, rank, size, this.shared)?;
+        this.watchdog = Watchdog::start(rank, timeout, alive.listener());
+        this.alive = Some(alive);
         Ok(this)
     }
 
@@ -185,16 +200,23 @@ impl Mpi {
                 }
                 patience.pause();
             }
-            self.listen()?;
-            let now = Instant::now();
-            let lost = self.lost.borrow().as_ref().filter(|(_, heard)| now > *heard + SOON).map(|(e, _)| e.clone());
-            if let Some(error) = lost {
-                return self.note(Err(error));
-            }
-            if now > deadline {
-                return self.note(Err(CommError::Timeout { operation, seconds: self.timeout.as_secs() }));
-            }
+            self.give_up(deadline, operation)?;
         }
+    }
+
+    /// An error if there is no point in waiting any longer.
+    fn give_up(&self, deadline: Instant, operation: &'static str) -> Result<(), CommError> {
+        self.listen()?;
+        let now = Instant::now();
+        let left = self.lost.borrow().as_ref().filter(|(_, heard)| now > *heard + SOON).map(|(e, _)| e.clone());
+        let dead = || self.dead().filter(|(_, known)| now > *known + AT_ONCE).map(|(error, _)| error);
+        if let Some(error) = left.or_else(dead) {
+            return self.note(Err(error));
+        }
+        if now > deadline {
+            return self.note(Err(CommError::Timeout { operation, seconds: self.timeout.as_secs() }));
+        }
+        Ok(())
     }
 
     /// Remembers a failure, so that leaving does not count on the others any more.
@@ -275,6 +297,14 @@ impl Transport for Mpi {
         let code = unsafe { ffi::MPI_Ibarrier(self.work, &mut request) };
         check("MPI_Ibarrier", code)?;
         self.wait("barrier", &mut [request])
+    }
+
+    fn post(&self, rank: usize, message: Vec<u8>) -> Result<(), CommError> {
+        self.post_message(rank, message)
+    }
+
+    fn receive(&self) -> Result<(usize, Vec<u8>), CommError> {
+        self.receive_message()
     }
 
     fn all_to_all(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, CommError> {

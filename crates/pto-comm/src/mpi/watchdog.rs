@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use super::alive::last_words;
+use crate::CommError;
+
 /// A thread that ends the process if a watched call does not come back in time. It never touches MPI.
 pub(super) struct Watchdog {
     /// Milliseconds after `start` at which the call under way is late; 0 while there is none.
@@ -16,10 +19,20 @@ pub(super) struct Watchdog {
 }
 
 /// How often the thread looks: what a failure may take longer than the timeout.
-const PERIOD: Duration = Duration::from_millis(500);
+const PERIOD: Duration = Duration::from_millis(200);
 
 impl Watchdog {
-    pub(super) fn start(timeout: Duration) -> Self {
+    /// One that does not watch.
+    pub(super) fn off(timeout: Duration) -> Self {
+        Self { late: Arc::default(), start: Instant::now(), timeout, _stop: None }
+    }
+
+    /// `lost` says which rank is lost, if any.
+    pub(super) fn start(
+        rank: usize,
+        timeout: Duration,
+        lost: impl Fn() -> Option<(CommError, Instant)> + Send + 'static,
+    ) -> Self {
         let (late, start) = (Arc::new(AtomicU64::new(0)), Instant::now());
         let (stop, stopped) = channel::<()>();
         let watched = Arc::clone(&late);
@@ -27,7 +40,15 @@ impl Watchdog {
             while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
                 let late = watched.load(Ordering::Relaxed);
                 if late != 0 && start.elapsed().as_millis() as u64 > late {
-                    end(timeout);
+                    let operation = "the end of a one-sided transfer";
+                    last_words(rank, &CommError::Timeout { operation, seconds: timeout.as_secs() });
+                }
+                // A transfer with a rank that is lost does not end.
+                if late != 0
+                    && let Some((error, known)) = lost()
+                    && known.elapsed() > PERIOD
+                {
+                    last_words(rank, &error);
                 }
             }
         };
@@ -44,10 +65,4 @@ impl Watchdog {
         self.late.store(0, Ordering::Relaxed);
         result
     }
-}
-
-#[expect(clippy::print_stderr, reason = "the process is about to end and has no other way to say why")]
-fn end(timeout: Duration) -> ! {
-    eprintln!("pto-comm: a one-sided transfer did not end within {} s: a rank is lost", timeout.as_secs());
-    std::process::abort();
 }

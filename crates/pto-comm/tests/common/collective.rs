@@ -41,7 +41,7 @@ impl Case {
         let draw = &mut Draw::new(seed);
         let direction = draw.pick(&[Direction::Scatter, Direction::Gather]);
         let target = draw.pick(&[Target::Host, Target::Host, Target::A5, Target::A2A3, Target::Cpu]);
-        let elements: Vec<ElementType> = target.profile().comm_elements.iter().collect();
+        let elements: Vec<ElementType> = target.profile().memory_elements.iter().collect();
         let element = draw.pick(&elements);
         let outer = [draw.range(1, 2), draw.range(1, 2), draw.range(1, 3)];
         let rows = if draw.one_in(12) { 0 } else { draw.range(1, 13) };

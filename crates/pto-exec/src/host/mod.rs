@@ -13,8 +13,7 @@
 //! of threads and the instruction set, sums of floats included. On a [`Fault`] nothing was written.
 //!
 //! ```
-//! use pto_exec::host::{self, View, ViewMut};
-//! use pto_isa::{Atomic, OutOfBounds};
+//! use pto_exec::host::{self, Atomic, OutOfBounds, View, ViewMut};
 //!
 //! // Embedding look-up; an unknown token reads as zero.
 //! let table: Vec<f32> = (0..12).map(|x| x as f32).collect();
@@ -43,7 +42,7 @@ mod few;
 mod index;
 mod view;
 
-use pto_isa::{Atomic, Element, OutOfBounds};
+use pto_isa::Element;
 
 use crate::Lanes;
 pub use crate::engine::Engine;
@@ -51,6 +50,7 @@ pub use crate::engine::cost::Method;
 pub use crate::kernel::simd::Backend;
 pub use fault::Fault;
 pub use index::Index;
+pub use pto_isa::{Atomic, OutOfBounds};
 pub use view::{View, ViewMut};
 
 /// `destination[i] = table[indices[i]]`; see [`Engine::gather`].

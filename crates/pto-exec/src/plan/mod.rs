@@ -1,7 +1,8 @@
 //! The production executor: an instruction is planned once and run as often as its operands change.
 //!
-//! Planning checks legality and reduces layouts and addresses to arithmetic progressions; running allocates nothing,
-//! looks at every index before the first write where a lane may fault, and then moves blocks through the kernels.
+//! Planning checks legality and reduces layouts and addresses to arithmetic progressions; running allocates nothing
+//! (but for the list of threads or buckets that a long transfer is divided among), looks at every index before the
+//! first write where a lane may fault, and then moves blocks through the kernels.
 
 mod elements;
 mod rows;

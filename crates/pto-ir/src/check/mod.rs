@@ -4,6 +4,7 @@
 //! - here: every value is defined once and before its uses, in a region around them; regions end in what they must
 //!   end in; operations outside the instruction set; nesting;
 //! - `types`: kinds and types of operands and results, loop-carried and yielded values, constants of loop bounds;
+//! - `ranges`: offsets in loops with constant bounds;
 //! - `memory`: views, windows, tiles, plain transfers and scalar accesses, with constants folded;
 //! - `instruction`: every rule of the instruction set ([`pto_isa::check()`]) for each MGATHER, MSCATTER, TSCATTER and
 //!   collective, direct dispatch of SIMT instructions, flags;
@@ -18,6 +19,7 @@
 mod instruction;
 mod memory;
 mod placement;
+mod ranges;
 pub mod rules;
 mod transfer;
 mod types;
@@ -26,10 +28,14 @@ pub(crate) use instruction::lanes;
 pub(crate) use placement::over_budget;
 pub use rules::RULES;
 
-use pto_isa::{Launch, Target};
+use pto_isa::{Launch, Severity, Target};
 
 use crate::facts::Facts;
 use crate::{Diagnostic, Function, Module, NESTING, OpKind, Place, Region, Types, ValueId};
+
+/// More errors than this in one function, and more of other findings, are not kept: nobody reads them, and a hostile
+/// program would fill the memory with them.
+pub const MOST_FINDINGS: usize = 10_000;
 
 /// Checks a program for a target; errors, warnings and notes in program order, function by function.
 ///
@@ -61,22 +67,43 @@ pub fn check(module: &Module, target: Target) -> Vec<Diagnostic> {
 
 /// Checks one function for a target.
 pub fn check_function(function: &Function, types: &Types, target: Target) -> Vec<Diagnostic> {
+    check_read(function, types, target, Reading::Whole)
+}
+
+/// How much of a function is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// All of it.
+    Whole,
+    /// Operations are missing, because they could not be understood. What that may account for is not reported: values
+    /// that nothing defines, tiles that share bytes.
+    Part,
+    /// Its text could not be parsed: nor is reported how its regions end.
+    Torn,
+}
+
+/// Checks what is there of a function: operation by operation, as far as the values they work on are known.
+pub fn check_read(function: &Function, types: &Types, target: Target, reading: Reading) -> Vec<Diagnostic> {
     let mut checker = Checker {
         function,
         types,
         target,
         launch: Launch { dyn_ub: function.launch.dyn_ub },
         facts: Facts::new(function, types),
+        ranges: ranges::Ranges::default(),
         defined: vec![Definition::None; function.values.len()],
         scope: Vec::new(),
         diagnostics: Vec::new(),
+        kept: [0; 2],
         assigned: placement::assigned(function),
-        well_formed: true,
+        reading,
+        well_formed: reading == Reading::Whole,
     };
     for parameter in function.parameter_ids() {
         checker.define(parameter, function.place);
         checker.parameter(parameter);
     }
+    checker.results();
     checker.region(&function.body, &Ends::Function, 0);
     checker.launch();
     // Liveness presumes that values are defined where they are used.
@@ -107,19 +134,42 @@ struct Checker<'a> {
     target: Target,
     launch: Launch,
     facts: Facts<'a>,
+    ranges: ranges::Ranges,
     defined: Vec<Definition>,
     /// The values that are visible now, in the order of their definition.
     scope: Vec<ValueId>,
     diagnostics: Vec<Diagnostic>,
+    /// How many findings that are no errors, and how many that are.
+    kept: [usize; 2],
     /// Tiles that a `tassign` gives an address, sorted; once for each time.
     assigned: Vec<ValueId>,
+    reading: Reading,
     /// Everything was looked at, and no value is used that is not defined.
     well_formed: bool,
 }
 
 impl<'a> Checker<'a> {
     fn report(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
+        // Errors and the rest are counted apart, so that no number of warnings hides an error.
+        let kept = &mut self.kept[usize::from(diagnostic.rule.severity == Severity::Error)];
+        if *kept <= MOST_FINDINGS {
+            *kept += 1;
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Reports what only a whole function can be blamed for.
+    fn report_whole(&mut self, diagnostic: Diagnostic) {
+        if self.reading == Reading::Whole {
+            self.report(diagnostic);
+        }
+    }
+
+    /// Reports how a region ends, if that is known.
+    fn report_end(&mut self, diagnostic: Diagnostic) {
+        if self.reading != Reading::Torn {
+            self.report(diagnostic);
+        }
     }
 
     /// `%name`, or its number for a value without one.
@@ -155,7 +205,7 @@ impl<'a> Checker<'a> {
                 let message = format!("{} is defined a second time", self.name(value));
                 let diagnostic = self.about(Diagnostic::new(&rules::REDEFINED, place, message), value);
                 self.well_formed = false;
-                self.report(diagnostic);
+                self.report_whole(diagnostic);
             }
             None => self.undefined(value, place),
         }
@@ -169,7 +219,7 @@ impl<'a> Checker<'a> {
             diagnostic = self.about(diagnostic, value);
         }
         self.well_formed = false;
-        self.report(diagnostic);
+        self.report_whole(diagnostic);
     }
 
     /// Walks a region and forgets what it defined.
@@ -179,14 +229,12 @@ impl<'a> Checker<'a> {
         for op in &region.ops {
             if ended {
                 let message = format!("{} follows the end of its region", op.kind.name());
-                self.report(Diagnostic::new(&rules::TERMINATOR, op.place, message));
+                self.report_end(Diagnostic::new(&rules::TERMINATOR, op.place, message));
                 // What follows was not looked at.
                 self.well_formed = false;
                 break;
             }
-            let before = self.diagnostics.len();
-            self.uses(&op.kind, op.place);
-            let sound = self.diagnostics.len() == before;
+            let sound = self.uses(&op.kind, op.place);
             match &op.kind {
                 OpKind::For(inner) => self.for_loop(inner, op.place, depth),
                 OpKind::If(inner) => self.conditional(inner, op.place, depth),
@@ -200,8 +248,10 @@ impl<'a> Checker<'a> {
                 }
                 kind => {
                     // An operation on values that are not there has nothing more to be said about.
-                    let typed = sound && self.operation(kind, op.place);
+                    let named = matches!(kind, OpKind::Unknown(_));
+                    let typed = (sound || named) && self.operation(kind, op.place);
                     self.facts.apply(kind);
+                    self.ranges.apply(kind, &self.facts);
                     if typed {
                         self.values(kind, op.place);
                     }
@@ -213,14 +263,15 @@ impl<'a> Checker<'a> {
             && !expected.is_empty()
         {
             let message = format!("expected a yield of {} {what} at the end of the region, found none", expected.len());
-            self.report(Diagnostic::new(&rules::YIELD, *place, message));
+            self.report_end(Diagnostic::new(&rules::YIELD, *place, message));
         }
         for value in self.scope.drain(visible..) {
             self.defined[value.0 as usize] = Definition::Gone;
         }
     }
 
-    fn uses(&mut self, op: &OpKind, place: Place) {
+    /// Whether everything that an operation uses is there.
+    fn uses(&mut self, op: &OpKind, place: Place) -> bool {
         let mut missing = None;
         op.for_each_operand(|value| {
             if self.defined.get(value.0 as usize) != Some(&Definition::Visible) {
@@ -230,6 +281,7 @@ impl<'a> Checker<'a> {
         if let Some(value) = missing {
             self.undefined(value, place);
         }
+        missing.is_none()
     }
 
     fn for_loop(&mut self, op: &'a crate::For, place: Place, depth: usize) {
@@ -237,6 +289,7 @@ impl<'a> Checker<'a> {
         if depth >= NESTING {
             return self.too_deep(place);
         }
+        let outer = self.ranges.enter_loop(op, &self.facts);
         self.facts.enter_loop(op);
         let visible = self.scope.len();
         self.define(op.induction, place);
@@ -249,6 +302,7 @@ impl<'a> Checker<'a> {
         for value in self.scope.drain(visible..) {
             self.defined[value.0 as usize] = Definition::Gone;
         }
+        self.ranges.leave(&outer);
         self.facts.leave_loop(op);
     }
 
@@ -258,8 +312,10 @@ impl<'a> Checker<'a> {
             return self.too_deep(place);
         }
         let ends = Ends::Yield(&op.results, "results", place);
+        let outer = self.ranges.enter_guarded();
         self.region(&op.then, &ends, depth + 1);
         self.region(&op.otherwise, &ends, depth + 1);
+        self.ranges.leave(&outer);
         self.facts.join(op);
     }
 

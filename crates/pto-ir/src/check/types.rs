@@ -48,6 +48,10 @@ impl<'a> Checker<'a> {
         if kind.fits(ty) {
             return true;
         }
+        if ty.is_unknown() {
+            // Whatever is wrong with it has been said where it is defined.
+            return false;
+        }
         let message = format!("`{role}` of {}: expected {}, found {}: {ty}", op.name(), kind.name(), ty.kind());
         let diagnostic = self.about(Diagnostic::new(&rules::OPERAND, place, message), value);
         self.report(diagnostic);
@@ -62,6 +66,18 @@ impl<'a> Checker<'a> {
             }
         }
         fits
+    }
+
+    /// A signal is an integer.
+    fn signal(&mut self, op: &OpKind, signal: ValueId, place: Place) -> bool {
+        let Some(Type::View(view)) = self.facts.ty(signal) else { return true };
+        if view.element.is_integer() {
+            return true;
+        }
+        let message = format!("`signal` of {}: expected a view of integers, found {view}", op.name());
+        let diagnostic = self.about(Diagnostic::new(&rules::OPERAND, place, message), signal);
+        self.report(diagnostic);
+        false
     }
 
     /// Checks kinds and types of an operation without regions; true if all fit, so that its values can be judged.
@@ -92,9 +108,10 @@ impl<'a> Checker<'a> {
                     & self.expect_integers(op, "sizes", sizes, place)
             }
             OpKind::MakeGroup { result, members } => {
-                members.iter().fold(expect!("result", *result, Group), |fits, member| {
+                let fits = members.iter().fold(expect!("result", *result, Group), |fits, member| {
                     fits & self.expect(op, "member", *member, View, place)
-                })
+                });
+                fits && self.group_size(*result, members.len(), place)
             }
             OpKind::AllocTile { result, address, valid_rows, valid_cols } => {
                 let mut fits = expect!("result", *result, Tile);
@@ -155,6 +172,9 @@ impl<'a> Checker<'a> {
                 }
                 fits & self.expect_integers(op, "root", &[call.root], place)
             }
+            OpKind::Notify { signal, value, .. } | OpKind::Wait { signal, value, .. } => {
+                expect!("signal", *signal, View) && expect!("value", *value, Integer) && self.signal(op, *signal, place)
+            }
             OpKind::Unknown(unknown) => {
                 let message = format!("`{}` is not part of this instruction set", unknown.name);
                 self.report(Diagnostic::new(&rules::OP, place, message));
@@ -173,6 +193,17 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// A group has as many members as its type says.
+    fn group_size(&mut self, group: ValueId, members: usize, place: Place) -> bool {
+        let Some(Type::Group(crate::GroupType { ranks: Some(ranks), .. })) = self.facts.ty(group) else { return true };
+        if u64::try_from(members) == Ok(*ranks) {
+            return true;
+        }
+        let message = format!("expected {ranks} members as in the type of {}, found {members}", self.name(group));
+        self.report(Diagnostic::new(&rules::VIEW, place, message));
+        false
+    }
+
     /// A scalar that is moved to or from memory has the element type; texts write signless integers for both signs.
     fn scalar(&mut self, op: &OpKind, memory: ValueId, scalar: ValueId, place: Place) -> bool {
         let element = match self.facts.ty(memory) {
@@ -186,6 +217,7 @@ impl<'a> Checker<'a> {
         };
         match self.facts.ty(scalar) {
             Some(Type::Scalar(found)) if fits(*found) => true,
+            Some(ty) if ty.is_unknown() => false,
             Some(ty) => {
                 let message = format!("{}: expected a scalar of type {element}, found {ty}", op.name());
                 let diagnostic = self.about(Diagnostic::new(&rules::OPERAND, place, message), scalar);
@@ -197,6 +229,9 @@ impl<'a> Checker<'a> {
     }
 
     fn mismatch(&mut self, rule: &'static Rule, place: Place, expected: &str, values: &[ValueId]) -> bool {
+        if values.iter().any(|value| self.facts.ty(*value).is_some_and(Type::is_unknown)) {
+            return false;
+        }
         let found: Vec<String> = values
             .iter()
             .filter_map(|value| Some(format!("{} of {}", self.name(*value), self.facts.ty(*value)?)))
@@ -223,7 +258,18 @@ impl<'a> Checker<'a> {
             OpKind::Constant { result, value } => match (value, self.facts.ty(*result)) {
                 (Constant::Integer(_), Some(ty)) if ty.is_integer() => true,
                 (Constant::Float(_), Some(Type::Scalar(element))) if !element.is_integer() => true,
-                _ => self.mismatch(&rules::ARITHMETIC, place, "a constant of its type", &[*result]),
+                (_, Some(ty)) if ty.is_unknown() => false,
+                (value, Some(ty)) => {
+                    let written = match value {
+                        Constant::Integer(_) => "an integer",
+                        Constant::Float(_) => "a number with a fraction",
+                    };
+                    let message = format!("expected a constant of type {ty}, found {written}");
+                    let help = "write the constant as its type wants it, or change the type";
+                    self.report(Diagnostic::new(&rules::ARITHMETIC, place, message).help(help));
+                    false
+                }
+                (_, None) => false,
             },
             OpKind::Arithmetic { result, lhs, rhs, .. } => {
                 (self.one_type(&[*lhs, *rhs, *result]) && self.is_integer(*lhs))
@@ -280,7 +326,7 @@ impl<'a> Checker<'a> {
     pub(super) fn yields(&mut self, values: &[ValueId], ends: &Ends<'_>, place: Place) {
         let Ends::Yield(expected, what, owner) = ends else {
             let message = "scf.yield ends the region of a loop or conditional, not a function";
-            return self.report(Diagnostic::new(&rules::TERMINATOR, place, message));
+            return self.report_end(Diagnostic::new(&rules::TERMINATOR, place, message));
         };
         if values.len() != expected.len() {
             let message = format!(
@@ -293,17 +339,32 @@ impl<'a> Checker<'a> {
         for (value, expected) in values.iter().zip(*expected) {
             if !self.one_type(&[*value, *expected]) {
                 let (Some(found), Some(wanted)) = (self.facts.ty(*value), self.facts.ty(*expected)) else { continue };
+                if found.is_unknown() || wanted.is_unknown() {
+                    continue;
+                }
                 let message = format!("expected a yielded value of {wanted}, found {} of {found}", self.name(*value));
                 self.report(Diagnostic::new(&rules::YIELD, place, message).label(*owner, "of this operation"));
             }
         }
     }
 
+    /// What the function says it returns.
+    pub(super) fn results(&mut self) {
+        let results = &self.function.results;
+        if results.is_empty() {
+            return;
+        }
+        let types: Vec<String> = results.iter().map(|ty| self.types.get(*ty).to_string()).collect();
+        let message =
+            format!("expected a function without results, found @{} -> ({})", self.function.name, types.join(", "));
+        self.report(Diagnostic::new(&rules::RETURN, self.function.place, message));
+    }
+
     pub(super) fn returns(&mut self, values: &[ValueId], ends: &Ends<'_>, place: Place) {
         if !matches!(ends, Ends::Function) {
             let message = "return ends a function, not the region of a loop or conditional";
-            self.report(Diagnostic::new(&rules::TERMINATOR, place, message));
-        } else if !values.is_empty() {
+            self.report_end(Diagnostic::new(&rules::TERMINATOR, place, message));
+        } else if values.len() > self.function.results.len() {
             let message = format!("expected a return without values, found {}", values.len());
             self.report(Diagnostic::new(&rules::RETURN, place, message));
         }

@@ -61,13 +61,18 @@ impl Facts<'_> {
                 let tensor = self.tensor(*group)?;
                 let ranks = match self.members(*group) {
                     Some(members) => return self.listed(op, root, members),
-                    None => root.saturating_add(1).min(MOST_RANKS),
+                    None => match self.ty(*group) {
+                        Some(crate::Type::Group(crate::GroupType { ranks: Some(ranks), .. })) => *ranks,
+                        _ => root.saturating_add(1),
+                    },
                 };
-                vec![Some(tensor); ranks as usize]
+                vec![Some(tensor); ranks.min(MOST_RANKS) as usize]
             }
             listed => return self.listed(op, root, listed),
         };
-        Some(self.assemble(op, root.min(MOST_RANKS - 1), group, self.tensor(op.local)?))
+        // A root beyond what is looked at is as good as any, unless the group says that it has no such rank.
+        let root = if group.len() as u64 == MOST_RANKS { root.min(MOST_RANKS - 1) } else { root };
+        Some(self.assemble(op, root, group, self.tensor(op.local)?))
     }
 
     fn listed(&self, op: &crate::Collective, root: u64, members: &[ValueId]) -> Option<Collective> {

@@ -17,7 +17,7 @@ pub use view::{Root, View, tensor_of_type};
 
 use std::collections::HashMap;
 
-use crate::{Constant, For, Function, If, OpKind, Operand, Region, Type, Types, ValueId, fold};
+use crate::{Constant, For, Function, GroupType, If, OpKind, Operand, Region, Type, Types, ValueId, fold};
 
 /// What is known of one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl<'a> Facts<'a> {
         };
         match self.ty(value) {
             Some(Type::Pointer(_)) => self.set(value, Known::Pointer(root)),
-            Some(Type::View(ty) | Type::Group(ty)) => {
+            Some(Type::View(ty) | Type::Group(GroupType { view: ty, .. })) => {
                 // A view that came out of a branch may have inherited any strides.
                 let packed = origin == Origin::Parameter;
                 match view::of_type(ty, root, packed) {

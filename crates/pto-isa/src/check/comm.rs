@@ -35,7 +35,7 @@ comm_rules! {
     COMM_ELEMENT = "comm.element" {
         "the element type must be one that the target moves between ranks"
         help "use one of the listed element types"
-        spec "SPEC: 8-bit and 64-bit types are host's alone outside MSCATTER and MGATHER on A5."
+        spec "003 names no element types of its own: a target moves between ranks what its MSCATTER moves (001)."
     }
     COMM_GROUP_TYPE = "comm.group-type" {
         "the ranks' tensors have the element type of the root's tensor"
@@ -122,6 +122,86 @@ pub(super) fn check(call: &Collective, target: Target, launch: Launch) -> Vec<Fi
     report.findings
 }
 
+/// The first rule that a collective breaks by what the types of its operands say; `None` if they break none.
+///
+/// `staging` is one of the staging tiles, which are all alike, and `count` how many there are. What only the run knows,
+/// the ranks, the root and dynamic extents, is judged by [`check_collective`](crate::check_collective).
+///
+/// ```
+/// use pto_isa::{ElementType::F32, Launch, Target, Tensor, Tile, first_broken_collective, rules};
+/// let (local, rank) = (Tensor::packed(F32, [1, 1, 1, 12, 32]), Tensor::packed(F32, [1, 1, 1, 6, 32]));
+/// let broken = |tile| first_broken_collective(&local, &rank, &tile, 1, Target::A5, Launch::default());
+/// assert_eq!(broken(Tile::new(F32, 2, 32)), None);
+/// assert_eq!(broken(Tile::new(F32, 4, 32)), Some(rules::COMM_DIVIDE_ROWS)); // 6 rows in chunks of 4
+/// ```
+pub const fn first_broken_collective(
+    local: &Tensor,
+    rank: &Tensor,
+    staging: &Tile,
+    count: u64,
+    target: Target,
+    launch: Launch,
+) -> Option<&'static Rule> {
+    if !target.profile().memory_elements.contains(local.element) {
+        return Some(COMM_ELEMENT);
+    }
+    if !rank.element.is(local.element) {
+        return Some(COMM_GROUP_TYPE);
+    }
+    if !staging.element.is(local.element) {
+        return Some(COMM_STAGING_TYPE);
+    }
+    if !is_staging_place(staging) {
+        return Some(COMM_STAGING_LOCATION);
+    }
+    if !has_staging_extents(staging) {
+        return Some(COMM_STAGING_VALID);
+    }
+    let mut i = 0;
+    while i < UNDIVIDED.len() {
+        if rank.shape[UNDIVIDED[i]].differs(local.shape[UNDIVIDED[i]]) {
+            return Some(COMM_ROOT_DIMS);
+        }
+        i += 1;
+    }
+    if !cuts(staging.valid_rows, rank.shape[3]) {
+        return Some(COMM_DIVIDE_ROWS);
+    }
+    if !cuts(staging.valid_cols, rank.shape[4]) {
+        return Some(COMM_DIVIDE_COLS);
+    }
+    match (staging.allocation(), launch.ub_limit(target)) {
+        (Some(bytes), Some(limit)) if bytes.saturating_mul(count) > limit => Some(BUDGET_UB),
+        (None, _) => Some(SHAPE_OVERFLOW),
+        _ => None,
+    }
+}
+
+/// The dimensions that the root's tensor has in common with the ranks'.
+const UNDIVIDED: [usize; 4] = [0, 1, 2, 4];
+
+const fn is_staging_place(tile: &Tile) -> bool {
+    tile.location.is(Location::Vec) && tile.is_row_major()
+}
+
+const fn has_staging_extents(tile: &Tile) -> bool {
+    const fn within(valid: Extent, padded: u64) -> bool {
+        match valid.known() {
+            Some(valid) => 1 <= valid && valid <= padded,
+            None => true,
+        }
+    }
+    within(tile.valid_rows, tile.rows) && within(tile.valid_cols, tile.cols)
+}
+
+/// A static valid extent leaves no partial chunk of a dimension.
+const fn cuts(valid: Extent, dimension: Extent) -> bool {
+    match (valid, dimension.known()) {
+        (Extent::Static(valid), Some(extent)) => valid == 0 || valid >= extent || extent.is_multiple_of(valid),
+        _ => true,
+    }
+}
+
 fn check_group(report: &mut Report<'_>) {
     let call = report.call;
     let ranks = call.ranks();
@@ -144,7 +224,7 @@ fn check_group(report: &mut Report<'_>) {
 
 fn check_tensors(report: &mut Report<'_>) {
     let (call, local_role) = (report.call, report.call.local_role());
-    let elements = report.target.profile().comm_elements;
+    let elements = report.target.profile().memory_elements;
     if !elements.contains(call.local.element) {
         report.add(COMM_ELEMENT, local_role, format!("an element type of {{{elements}}}"), call.local.element);
     }
@@ -173,7 +253,7 @@ fn check_tensors(report: &mut Report<'_>) {
             report.add(COMM_RANK_SHAPES, Role::Group, expected, tensor);
         }
     }
-    for dimension in [0, 1, 2, 4] {
+    for dimension in UNDIVIDED {
         if first.shape[dimension].differs(call.local.shape[dimension]) {
             let expected = format!("dimension {dimension} to be the ranks' {}", first.shape[dimension]);
             report.add(COMM_ROOT_DIMS, local_role, expected, call.local.shape[dimension]);
@@ -229,11 +309,10 @@ fn check_staging_tile(report: &mut Report<'_>, role: Role, tile: &Tile) {
         let expected = format!("the tensors' element type {}", report.call.local.element);
         report.add(COMM_STAGING_TYPE, role, expected, tile.element);
     }
-    if tile.location != Location::Vec || !tile.is_row_major() {
+    if !is_staging_place(tile) {
         report.add(COMM_STAGING_LOCATION, role, "a row-major vec tile", tile);
     }
-    let outside = |valid: Extent, padded: u64| valid.known().is_some_and(|v| v == 0 || v > padded);
-    if outside(tile.valid_rows, tile.rows) || outside(tile.valid_cols, tile.cols) {
+    if !has_staging_extents(tile) {
         let expected = format!("valid extents between 1x1 and {}x{}", tile.rows, tile.cols);
         report.add(COMM_STAGING_VALID, role, expected, format!("{}x{}", tile.valid_rows, tile.valid_cols));
     }
@@ -241,12 +320,8 @@ fn check_staging_tile(report: &mut Report<'_>, role: Role, tile: &Tile) {
     for (rule, valid, dimension) in
         [(COMM_DIVIDE_ROWS, tile.valid_rows, rank.shape[3]), (COMM_DIVIDE_COLS, tile.valid_cols, rank.shape[4])]
     {
-        if let (Extent::Static(valid), Some(extent)) = (valid, dimension.known())
-            && valid > 0
-            && valid < extent
-            && !extent.is_multiple_of(valid)
-        {
-            report.add(rule, role, format!("a static valid extent that divides {extent} or covers it"), valid);
+        if !cuts(valid, dimension) {
+            report.add(rule, role, format!("a static valid extent that divides {dimension} or covers it"), valid);
         }
     }
 }

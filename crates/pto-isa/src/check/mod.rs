@@ -25,6 +25,8 @@ mod policy;
 mod shape;
 mod types;
 
+pub use comm::first_broken_collective;
+
 /// What the launch of a kernel decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
@@ -43,10 +45,7 @@ impl Launch {
     /// ```
     pub const fn ub_limit(self, target: Target) -> Option<u64> {
         match target.profile().ub {
-            Some(ub) => match (ub.max_dynamic, self.dyn_ub) {
-                (Some(most), Some(asked)) => Some(if asked < most { asked } else { most }),
-                _ => Some(ub.default_limit),
-            },
+            Some(ub) => Some(ub.limit(self.dyn_ub)),
             None => None,
         }
     }

@@ -91,7 +91,7 @@ declare_rules! {
         if nz_row_partial => nz_row_found
     }
     SHAPE_EMPTY_TABLE = "shape.empty-table" Error on MEMORY EVERYWHERE [Table] {
-        "Clamp and Wrap need a table with at least one slot"
+        "Clamp and Wrap need a table with at least one element"
         help "use Skip or Zero, or do not run the instruction on an empty table"
         spec "SPEC: Tables without elements under Clamp or Wrap: refused."
         if table_empty => table_empty_found
@@ -353,11 +353,11 @@ fn nz_row_found(case: &Case<'_>) -> (String, String) {
 
 const fn table_empty(case: &Case<'_>) -> bool {
     match case.memory() {
-        Some((_, _, _, policy)) => {
+        Some((_, _, table, policy)) => {
             // cpu runs no policy, so there an empty table is only out of range for every lane.
             !case.target.is(Target::Cpu)
                 && matches!(policy.oob_or_default(), OutOfBounds::Clamp | OutOfBounds::Wrap)
-                && matches!(case.instruction.capacity(case.target), Some(0))
+                && table.is_empty()
         }
         None => false,
     }
@@ -365,7 +365,7 @@ const fn table_empty(case: &Case<'_>) -> bool {
 
 fn table_empty_found(case: &Case<'_>) -> (String, String) {
     let shape = case.instruction.table().map_or_else(String::new, |t| t.shape.map(|e| e.to_string()).join(", "));
-    ("a table with at least one slot to clamp or wrap into".into(), format!("shape [{shape}]"))
+    ("a table with at least one element to clamp or wrap into".into(), format!("shape [{shape}]"))
 }
 
 const fn index_larger(case: &Case<'_>) -> bool {

@@ -17,6 +17,8 @@ pub(super) struct Call<'t> {
     pub(super) suffixes: &'t str,
     /// Values directly behind the name, or in the parentheses of the generic form.
     pub(super) operands: Vec<Node<'t>>,
+    /// Of the generic form, the operands that the other forms write behind a name.
+    pub(super) segments: Vec<(&'static str, Vec<Node<'t>>)>,
     /// Types behind `:`.
     pub(super) types: Vec<Node<'t>>,
     /// Types behind `->`.
@@ -32,6 +34,7 @@ pub(super) struct Call<'t> {
     /// Lists in square brackets.
     pub(super) brackets: Vec<Node<'t>>,
     pub(super) regions: Vec<Node<'t>>,
+    pub(super) locations: Vec<Node<'t>>,
     /// Everything else: words, literals, calls.
     pub(super) rest: Vec<Node<'t>>,
 }
@@ -42,6 +45,7 @@ impl<'t> Call<'t> {
             op,
             suffixes,
             operands: Vec::new(),
+            segments: Vec::new(),
             types: Vec::new(),
             result_types: Vec::new(),
             ins: None,
@@ -51,6 +55,7 @@ impl<'t> Call<'t> {
             attributes: Vec::new(),
             brackets: Vec::new(),
             regions: Vec::new(),
+            locations: Vec::new(),
             rest: Vec::new(),
         };
         for (at, term) in op.body().enumerate() {
@@ -96,9 +101,14 @@ impl<'t> Call<'t> {
             }
             Some("outs") => self.outs = Arguments::of_call(term, "outs"),
             // Where an operation came from says nothing about what it does.
-            Some("loc") => {}
+            Some("loc") => self.locations.push(term),
             _ => self.rest.push(term),
         }
+    }
+
+    /// The operands behind a name, where the generic form gives them.
+    pub(super) fn segment(&self, key: &str) -> Option<&[Node<'t>]> {
+        self.segments.iter().find(|(name, _)| *name == key).map(|(_, nodes)| nodes.as_slice())
     }
 
     pub(super) fn entry(&self, key: &str) -> Option<Entry<'t>> {

@@ -1,17 +1,24 @@
 //! Collectives and groups.
 
-use pto_ir::{Collective, OpKind, Operand, Type, ValueId};
+use pto_ir::{Collective, NotifyOp, OpKind, Operand, Type, ValueId, WaitCompare};
 use pto_isa::Direction;
 
 use super::Elaborator;
-use super::call::{Arg, Call, zip};
+use super::call::{Arg, Call, values, zip};
+use super::name::Enumerator;
 use crate::syntax::{Kind, Node};
 use crate::view::Arguments;
 
 impl<'t> Elaborator<'t> {
     /// `pto.comm.tscatter(%src, recv(%ping, %pong), group(%p0, %p1) : T, ...) {root = 1 : i32}`.
     pub(super) fn collective(&mut self, call: &Call<'t>, direction: Direction) -> Option<OpKind> {
-        let Some(arguments) = call.direct else { return self.group_call(call, direction) };
+        let Some(arguments) = call.direct else {
+            return if call.op.is_generic() {
+                self.generic_call(call, direction)
+            } else {
+                self.group_call(call, direction)
+            };
+        };
         let terms = arguments.values();
         let of = |keyword: &str| -> Vec<Node<'t>> {
             let group = terms.iter().find_map(|term| Arguments::of_call(*term, keyword));
@@ -41,6 +48,21 @@ impl<'t> Elaborator<'t> {
         let (staging, group) = values[1..].split_at(staging.len());
         let (staging, group) = (staging.to_vec(), group.to_vec());
         Some(OpKind::Collective(Box::new(Collective { direction, local: values[0], group, staging, root })))
+    }
+
+    /// `"pto.comm.tscatter"(%src, %ping, %pong, %p0, %p1)`: the tensor, the staging tiles, the ranks' tensors or their
+    /// group. What each operand is decides, however its segments are counted.
+    fn generic_call(&mut self, call: &Call<'t>, direction: Direction) -> Option<OpKind> {
+        let values: Vec<ValueId> = call.typed_operands().into_iter().map(|arg| self.value(arg)).collect();
+        let (staging, mut views): (Vec<ValueId>, Vec<ValueId>) =
+            values.into_iter().partition(|value| matches!(self.type_of(*value), Type::Tile(_)));
+        if views.len() < 2 {
+            return self.malformed(call, "expected a tensor, staging tiles and the tensors of the ranks");
+        }
+        // PTO-AS names the group before the tensor.
+        let local = views.remove(usize::from(matches!(self.type_of(views[0]), Type::Group(_))));
+        let root = self.root(call)?;
+        Some(OpKind::Collective(Box::new(Collective { direction, local, group: views, staging, root })))
     }
 
     /// `tscatter %group, %src : (!pto.group<...>, !pto.memref<...>)`: lowering introduces the staging tiles.
@@ -92,6 +114,35 @@ impl<'t> Elaborator<'t> {
             None => self.module.types.intern(Type::Index),
         };
         self.result(call, ty).map(make)
+    }
+
+    /// The signal and the value of `pto.comm.tnotify(%signal, %value : T, i32)`, or without parentheses.
+    fn signal(&mut self, call: &Call<'t>) -> Option<(ValueId, ValueId)> {
+        let args = call.direct.map_or_else(|| call.typed_operands(), values);
+        let [signal, value] = args[..] else {
+            return self.malformed(call, "expected a signal and a value");
+        };
+        Some((self.value(signal), self.value(value)))
+    }
+
+    /// `pto.comm.tnotify(%signal, %value : T, i32) {notifyOp = #pto<notify_op atomic_add>}`; it sets where nothing is said.
+    pub(super) fn notify(&mut self, call: &Call<'t>) -> Option<OpKind> {
+        let (signal, value) = self.signal(call)?;
+        let op = match call.attribute("notifyOp").and_then(|entry| entry.value) {
+            Some(word) => self.take(NotifyOp::read(word))?,
+            None => NotifyOp::Set,
+        };
+        Some(OpKind::Notify { signal, value, op })
+    }
+
+    /// `pto.comm.twait(%signal, %value : T, i32) {cmp = #pto<wait_cmp ge>}`; for equality where nothing is said.
+    pub(super) fn wait(&mut self, call: &Call<'t>) -> Option<OpKind> {
+        let (signal, value) = self.signal(call)?;
+        let compare = match call.attribute("cmp").and_then(|entry| entry.value) {
+            Some(word) => self.take(WaitCompare::read(word))?,
+            None => WaitCompare::Eq,
+        };
+        Some(OpKind::Wait { signal, value, compare })
     }
 
     /// The type of a name, without a word about it if it has none.

@@ -129,7 +129,8 @@ impl<'t> Elaborator<'t> {
         if !call.types.is_empty() && call.types.len() != call.operands.len() {
             let message =
                 format!("expected a type for each of {} values, found {}", call.operands.len(), call.types.len());
-            return self.malformed(call, message);
+            // It ends its region all the same.
+            self.malformed::<()>(call, message);
         }
         Some(call.typed_operands().into_iter().map(|arg| self.value(arg)).collect())
     }

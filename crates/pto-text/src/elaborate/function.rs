@@ -1,24 +1,27 @@
 //! Modules, functions, and texts without functions.
 
 use pto_ir::check::rules as program;
-use pto_ir::{Dispatch, Function, LaunchAttributes, OpKind, Place, Region, Type};
+use pto_ir::{Attribute, Declaration, Dispatch, Function, LaunchAttributes, OpKind, Place, Region, Type, TypeId};
 use pto_isa::Target;
 
 use super::call::{Arg, Call};
 use super::control::block_arguments;
 use super::name::text_of;
-use super::{Elaborator, Free, shorten};
+use super::{Elaborator, Free, shorten, table};
 use crate::diagnostic::{Diagnostic, suggest};
 use crate::rules;
 use crate::span::Span;
 use crate::syntax::{Kind, Node};
-use crate::view::{Entry, Op, integer};
+use crate::view::{Arguments, Entry, Op, integer, type_list};
 
 /// The function of a text that has none.
 pub(super) const IMPLICIT: &str = "main";
 
 /// Attributes of modules and functions that say something about the program.
 const KNOWN: [&str; 4] = ["pto.target_arch", "pto.dyn_ubuf_size", "pto.dispatch", "pto.kernel_kind"];
+
+/// Attributes that the generic form has in the place of syntax.
+const SYNTACTIC: [&str; 5] = ["sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"];
 
 /// Names by which texts call the targets.
 const TARGETS: [(&str, Target); 6] = [
@@ -29,18 +32,6 @@ const TARGETS: [(&str, Target); 6] = [
     ("a5", Target::A5),
     ("host", Target::Host),
 ];
-
-pub(super) fn empty() -> Function {
-    Function {
-        name: String::new(),
-        private: false,
-        launch: LaunchAttributes::default(),
-        values: Vec::new(),
-        parameters: 0,
-        body: Region::default(),
-        place: Place::default(),
-    }
-}
 
 impl<'t> Elaborator<'t> {
     /// The whole text: modules and functions, or operations of one implicit function.
@@ -54,8 +45,17 @@ impl<'t> Elaborator<'t> {
             true => self.implicit(&loose, arguments),
             false => {
                 for op in loose {
-                    let message = format!("expected `{}` in a function, found it outside", op.name());
-                    self.report(Diagnostic::new(&rules::OPERATION, message).at(op.name_span()));
+                    let found = match table::find(op.name()) {
+                        Some(_) => {
+                            let message = format!("expected `{}` in a function, found it outside", op.name());
+                            Diagnostic::new(&rules::OPERATION, message)
+                        }
+                        None => {
+                            let message = format!("`{}` is not part of this instruction set", shorten(op.name()));
+                            Diagnostic::new(&program::OP, message)
+                        }
+                    };
+                    self.report(found.at(op.name_span()));
                 }
             }
         }
@@ -67,7 +67,8 @@ impl<'t> Elaborator<'t> {
                 "module" | "builtin.module" => {
                     let call = Call::read(op, "");
                     let outer = self.dyn_ub;
-                    self.module_attributes(&call.attributes);
+                    self.locate(&call.locations);
+                    self.module_attributes(&call);
                     // The parser bounds how deep modules nest.
                     call.regions.iter().for_each(|region| self.items(*region, loose));
                     self.dyn_ub = outer;
@@ -78,21 +79,72 @@ impl<'t> Elaborator<'t> {
         }
     }
 
-    fn module_attributes(&mut self, attributes: &[Entry<'t>]) {
-        for entry in attributes {
+    /// What a module says. Texts with several modules become one, which is called what the first is called.
+    fn module_attributes(&mut self, call: &Call<'t>) {
+        for entry in &call.attributes {
             match (entry.name(), entry.value) {
                 ("pto.target_arch", Some(value)) => self.target(value),
                 ("pto.dyn_ubuf_size", Some(value)) => self.dyn_ub = self.byte_count(value).or(self.dyn_ub),
                 _ => self.near_known(*entry),
             }
         }
+        let kept = self.kept(&call.attributes, &["pto.target_arch", "pto.dyn_ubuf_size"]);
+        let named = call.op.body().find(|term| term.kind() == Kind::Symbol);
+        let quoted = call.attribute("sym_name").and_then(|entry| entry.value);
+        let name = named.map(|symbol| symbol_name(symbol.text()));
+        let name = name.or_else(|| quoted.and_then(text_of));
+        match self.modules {
+            0 => (self.module.name, self.module.attributes) = (name, kept),
+            _ => {
+                for (node, what) in named.or(quoted).map(|node| (node, "name")).into_iter() {
+                    self.leave_out(node, what, node.text());
+                }
+                for entry in call.attributes.iter().filter(|entry| kept.iter().any(|one| *one.name == *entry.name())) {
+                    self.leave_out(entry.node, "attribute", entry.name());
+                }
+            }
+        }
+        self.modules += 1;
+    }
+
+    /// The attributes that say nothing here, as they are spelt.
+    fn kept(&mut self, attributes: &[Entry<'t>], understood: &[&str]) -> Vec<Attribute> {
+        let mut kept = Vec::new();
+        for entry in attributes {
+            let name = entry.name();
+            if understood.contains(&name) || SYNTACTIC.contains(&name) {
+                continue;
+            }
+            // The value is everything behind the key: `1 : i32`, `(i32) -> ()`.
+            let terms: Vec<Node<'t>> = match entry.value {
+                Some(_) => entry.node.children().skip(1).collect(),
+                None => Vec::new(),
+            };
+            match self.reader.spelt(&terms) {
+                Some(text) if entry.value.is_some() => {
+                    kept.push(Attribute { name: entry.key.text().into(), value: Some(text.into()) });
+                }
+                Some(_) => kept.push(Attribute { name: entry.key.text().into(), value: None }),
+                None => self.leave_out(entry.node, "attribute", name),
+            }
+        }
+        kept
     }
 
     fn target(&mut self, value: Node<'t>) {
         let name = text_of(value).unwrap_or_default();
         match TARGETS.iter().find(|(known, _)| known.eq_ignore_ascii_case(&name)) {
-            // Of nested modules the outermost says it for all.
-            Some((_, target)) => self.module.target = self.module.target.or(Some(*target)),
+            Some((_, target)) => match self.module.target {
+                Some(first) if first != *target => {
+                    let message = format!("expected one target for the whole text, found {target} besides {first}");
+                    self.report(
+                        Diagnostic::new(&rules::ATTRIBUTE, message)
+                            .at(value.span())
+                            .with_help("check the modules one by one, each in a file of its own"),
+                    );
+                }
+                _ => self.module.target = Some(*target),
+            },
             None => {
                 let names = TARGETS.map(|(name, _)| name);
                 let message = format!("expected a target, one of {}; found `{}`", names.join(", "), shorten(&name));
@@ -149,15 +201,15 @@ impl<'t> Elaborator<'t> {
         launch
     }
 
-    /// `func.func @k(%a: T) attributes {...} { ... }`; a declaration without a body adds nothing to the program.
+    /// `func.func @k(%a: T) attributes {...} { ... }`.
     fn function(&mut self, call: &Call<'t>) {
         self.wrong = false;
-        let Some(body) = call.regions.first().copied() else { return };
+        self.locate(&call.locations);
+        // The generic form writes a declaration with an empty region.
+        let body = call.regions.first().copied().filter(|body| !call.op.is_generic() || !body.is_empty());
         let symbol = call.op.symbol();
         let (name, place) = match (symbol, call.attribute("sym_name").and_then(|entry| entry.value)) {
-            (Some((symbol, _)), _) => {
-                (symbol.text().trim_start_matches('@').trim_matches('"').to_string(), symbol.span())
-            }
+            (Some((symbol, _)), _) => (symbol_name(symbol.text()), symbol.span()),
             (None, Some(value)) => (text_of(value).unwrap_or_default(), value.span()),
             (None, None) => {
                 self.malformed::<()>(call, "expected a name as in `func.func @name`");
@@ -165,17 +217,64 @@ impl<'t> Elaborator<'t> {
             }
         };
         let declared = symbol.and_then(|(_, arguments)| arguments);
+        self.parameter_extras(declared);
+        self.unique_name(&name, place);
+        let visibility = call.attribute("sym_visibility").and_then(|entry| entry.value).and_then(text_of);
+        let private = call.op.has_word("private") || visibility.as_deref() == Some("private");
+        let results = self.declared_results(call);
+        let understood: &[&str] = &["pto.target_arch", "pto.dyn_ubuf_size", "pto.dispatch"];
+        let Some(body) = body else {
+            let parameters = self.declared_parameters(call, declared);
+            let attributes = self.kept(&call.attributes, &[]);
+            let place = place.into();
+            let declaration = Declaration { name, private, parameters, results, attributes, place };
+            return self.module.declarations.push(declaration);
+        };
         let parameters: Vec<Arg<'t>> = match declared {
             Some(arguments) => arguments.parameters().map(|(node, ty)| Arg { node, ty }).collect(),
             None => block_arguments(Some(body)),
         };
-        self.unique_name(&name, place);
-        let visibility = call.attribute("sym_visibility").and_then(|entry| entry.value).and_then(text_of);
         self.begin(name, place.into(), &parameters);
-        self.function.private = call.op.has_word("private") || visibility.as_deref() == Some("private");
+        (self.function.private, self.function.results) = (private, results);
         self.function.launch = self.launch_attributes(&call.attributes);
+        self.function.attributes = self.kept(&call.attributes, understood);
         self.function.body = self.region(Some(body), |_| {});
         self.end(call.op.span());
+    }
+
+    /// What stands behind the types of parameters.
+    fn parameter_extras(&mut self, declared: Option<Arguments<'t>>) {
+        let terms = declared.into_iter().flat_map(|arguments| arguments.node().children());
+        for term in terms {
+            match (term.kind(), term.child(0).map(Node::text)) {
+                (Kind::Dict, _) => {
+                    for entry in term.children().filter_map(Entry::cast) {
+                        self.leave_out(entry.node, "attribute", entry.name());
+                    }
+                }
+                (Kind::Call, Some("loc")) => self.locate(&[term]),
+                _ => {}
+            }
+        }
+    }
+
+    /// The types that a function says it returns: behind `->`, or in the generic form in its type.
+    fn declared_results(&mut self, call: &Call<'t>) -> Vec<TypeId> {
+        let nodes = match function_type(call) {
+            Some((_, results)) => results,
+            None => call.result_types.clone(),
+        };
+        nodes.into_iter().map(|node| self.read_type(node)).collect()
+    }
+
+    /// The types of a declaration's parameters, which may have names or not.
+    fn declared_parameters(&mut self, call: &Call<'t>, declared: Option<Arguments<'t>>) -> Vec<TypeId> {
+        let nodes: Vec<Node<'t>> = match (function_type(call), declared) {
+            (Some((parameters, _)), _) => parameters,
+            (None, Some(arguments)) => arguments.parameters().map(|(node, ty)| ty.unwrap_or(node)).collect(),
+            (None, None) => Vec::new(),
+        };
+        nodes.into_iter().map(|node| self.read_type(node)).collect()
     }
 
     fn unique_name(&mut self, name: &str, place: Span) {
@@ -188,8 +287,9 @@ impl<'t> Elaborator<'t> {
 
     /// Starts a function with its parameters.
     fn begin(&mut self, name: String, place: Place, parameters: &[Arg<'t>]) {
-        self.function = Function { name, place, ..empty() };
+        self.function = Function { name, place, ..Function::default() };
         self.scope.clear();
+        self.missing.clear();
         self.ops.clear();
         for parameter in parameters {
             if parameter.node.kind() != Kind::Value {
@@ -202,7 +302,7 @@ impl<'t> Elaborator<'t> {
                 None => {
                     let message = format!("expected a type for `{}`, found none", parameter.node.text());
                     self.report(Diagnostic::new(&rules::OPERANDS, message).at(parameter.node.span()));
-                    self.module.types.intern(Type::Opaque("?".into()))
+                    self.module.types.intern(Type::unknown())
                 }
             };
             self.define(parameter.node, ty);
@@ -211,7 +311,7 @@ impl<'t> Elaborator<'t> {
     }
 
     fn end(&mut self, span: Span) {
-        let function = std::mem::replace(&mut self.function, empty());
+        let function = std::mem::take(&mut self.function);
         self.module.functions.push(function);
         self.broken.push(self.wrong);
         self.spans.push(span);
@@ -234,7 +334,7 @@ impl<'t> Elaborator<'t> {
         parameters.extend(arguments.iter().map(|free| Arg { node: free.node, ty: free.ty }));
         let heads: Vec<Op<'t>> = directive(".func").collect();
         let symbol = heads.first().and_then(|op| op.symbol()).map(|(symbol, _)| symbol);
-        let name = symbol.map_or(IMPLICIT, |symbol| symbol.text().trim_start_matches('@')).to_string();
+        let name = symbol.map_or_else(|| IMPLICIT.into(), |symbol| symbol_name(symbol.text()));
         let place = symbol.map_or(loose[0].name_span(), Node::span);
         self.begin(name, place.into(), &parameters);
         for free in arguments {
@@ -251,9 +351,14 @@ impl<'t> Elaborator<'t> {
         for op in heads {
             let attributes: Vec<Entry<'t>> = op.attributes().collect();
             self.function.launch = self.launch_attributes(&attributes);
+            self.function.attributes =
+                self.kept(&attributes, &["pto.target_arch", "pto.dyn_ubuf_size", "pto.dispatch"]);
+        }
+        for op in directive(".module") {
+            self.module_attributes(&Call::read(op, ""));
         }
         for op in loose {
-            if !matches!(op.name(), ".arg" | ".target" | ".func") {
+            if !matches!(op.name(), ".arg" | ".target" | ".func" | ".module") {
                 self.operation(*op);
             }
         }
@@ -266,4 +371,17 @@ impl<'t> Elaborator<'t> {
         // What could not be read may stand anywhere between and around the operations.
         self.end(Span::new(0, u32::MAX));
     }
+}
+
+/// A symbol's name without `@` and quotes.
+fn symbol_name(text: &str) -> String {
+    text.trim_start_matches('@').trim_matches('"').to_string()
+}
+
+/// Parameters and results of `function_type = (A, B) -> C`.
+fn function_type<'t>(call: &Call<'t>) -> Option<(Vec<Node<'t>>, Vec<Node<'t>>)> {
+    let entry = call.attribute("function_type")?;
+    let types = |kind: Kind| entry.node.children().skip(1).find(|term| term.kind() == kind);
+    let parameters = types(Kind::Paren).map_or_else(Vec::new, |group| group.children().collect());
+    Some((parameters, types(Kind::Results).map_or_else(Vec::new, type_list)))
 }

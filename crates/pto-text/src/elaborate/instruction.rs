@@ -36,6 +36,12 @@ impl<'t> Elaborator<'t> {
         if has_result && (call.ins.is_some() || !signature.writes_tile) {
             return self.malformed(call, "expected no result: it writes one of its operands");
         }
+        let extents = ["valid_row", "valid_col"].into_iter().find_map(|key| call.entry(key));
+        if let (Some(entry), false) = (extents, has_result) {
+            let message = format!("`{}` takes `{}` only where it defines its tile", call.op.name(), entry.name());
+            let found = Diagnostic::new(&rules::ATTRIBUTE, message).at(entry.key.span());
+            self.report(found.with_help("give the valid extents where the tile is allocated"));
+        }
         if has_result {
             self.arrange(signature, &mut read);
             self.operand_count(call, signature, read.len(), mask)?;
@@ -145,8 +151,10 @@ impl<'t> Elaborator<'t> {
 
     /// The tile that an instruction defines: allocated directly before it.
     fn allocated(&mut self, call: &Call<'t>, ty: TypeId) -> Option<ValueId> {
+        let valid_rows = self.optional(call, "valid_row")?;
+        let valid_cols = self.optional(call, "valid_col")?;
         let result = self.result(call, ty)?;
-        let alloc = OpKind::AllocTile { result, address: None, valid_rows: None, valid_cols: None };
+        let alloc = OpKind::AllocTile { result, address: None, valid_rows, valid_cols };
         self.push(alloc, call.op.name_span());
         Some(result)
     }

@@ -1,6 +1,6 @@
 //! Views of global memory, tiles, and scalar accesses to both.
 
-use pto_ir::{OpKind, Operand};
+use pto_ir::{OpKind, Operand, Type};
 use pto_isa::TensorLayout;
 
 use super::call::{Arg, Call, values, zip};
@@ -22,6 +22,9 @@ impl<'t> Elaborator<'t> {
 
     /// The list behind a key: `shape = [...]`.
     fn list(&mut self, call: &Call<'t>, key: &str) -> Option<Vec<Operand>> {
+        if let Some(nodes) = call.segment(key) {
+            return nodes.iter().map(|node| self.operand(*node)).collect();
+        }
         match call.entry(key).and_then(|entry| entry.value).filter(|value| value.kind() == Kind::Bracket) {
             Some(value) => self.operand_list(value),
             None => self.malformed(call, format!("expected `{key} = [...]`, found none")),
@@ -29,8 +32,9 @@ impl<'t> Elaborator<'t> {
     }
 
     /// The value behind an optional key: `addr = %a`. The outer `None` if it could not be read.
-    fn optional(&mut self, call: &Call<'t>, key: &str) -> Option<Option<Operand>> {
-        match call.entry(key).and_then(|entry| entry.value) {
+    pub(super) fn optional(&mut self, call: &Call<'t>, key: &str) -> Option<Option<Operand>> {
+        let named = call.segment(key).and_then(|nodes| nodes.first().copied());
+        match named.or_else(|| call.entry(key).and_then(|entry| entry.value)) {
             Some(value) => self.operand(value).map(Some),
             None => Some(None),
         }
@@ -39,7 +43,8 @@ impl<'t> Elaborator<'t> {
     pub(super) fn make_view(&mut self, call: &Call<'t>) -> Option<OpKind> {
         let pointer = self.single(call, "a pointer", false)?;
         let shape = self.list(call, "shape")?;
-        let strides = if call.entry("strides").is_some() { self.list(call, "strides")? } else { Vec::new() };
+        let named = call.entry("strides").is_some() || call.segment("strides").is_some();
+        let strides = if named { self.list(call, "strides")? } else { Vec::new() };
         let layout = match call.attribute("layout").and_then(|entry| entry.value) {
             Some(value) => {
                 let value = self.reader.aliases.resolve(value);
@@ -106,9 +111,11 @@ impl<'t> Elaborator<'t> {
         let source = self.single(call, "a tile", !call.result_types.is_empty())?;
         let mut brackets = call.brackets.iter().copied();
         let mut pair = |this: &mut Self, key: &str| -> Option<[Operand; 2]> {
-            let list = match call.entry(key).and_then(|entry| entry.value).or_else(|| brackets.next()) {
-                Some(node) => this.operand_list(node)?,
-                None => return this.malformed(call, format!("expected two {key}, found none")),
+            let listed = call.entry(key).or(call.attribute(key)).and_then(|entry| entry.value);
+            let list = match (call.segment(key).filter(|nodes| !nodes.is_empty()), listed.or_else(|| brackets.next())) {
+                (Some(nodes), _) => nodes.iter().map(|node| this.operand(*node)).collect::<Option<Vec<_>>>()?,
+                (None, Some(node)) => this.operand_list(node)?,
+                (None, None) => return this.malformed(call, format!("expected two {key}, found none")),
             };
             match list[..] {
                 [row, col] => Some([row, col]),
@@ -123,8 +130,10 @@ impl<'t> Elaborator<'t> {
 
     pub(super) fn set_valid_shape(&mut self, call: &Call<'t>) -> Option<OpKind> {
         // Values and numbers in the order in which they stand.
-        let terms: Vec<Node<'t>> =
-            call.op.body().filter(|term| matches!(term.kind(), Kind::Value | Kind::Int)).collect();
+        let terms: Vec<Node<'t>> = match call.op.is_generic() {
+            true => call.operands.clone(),
+            false => call.op.body().filter(|term| matches!(term.kind(), Kind::Value | Kind::Int)).collect(),
+        };
         let [tile, rows, cols] = terms[..] else {
             return self.malformed(call, "expected a tile, valid rows and valid columns");
         };
@@ -134,6 +143,9 @@ impl<'t> Elaborator<'t> {
 
     /// The offset of `%p[%c0]`.
     fn offset(&mut self, call: &Call<'t>) -> Option<Operand> {
+        if let Some([node]) = call.segment("offset") {
+            return self.operand(*node);
+        }
         match call.brackets.first().map(|list| self.operand_list(*list)) {
             Some(list) => match list?[..] {
                 [offset] => Some(offset),
@@ -153,6 +165,14 @@ impl<'t> Elaborator<'t> {
 
     /// `pto.store_scalar %v, %p[%c0] : !pto.ptr<f32>, f32`: the types stand the other way round.
     pub(super) fn store_scalar(&mut self, call: &Call<'t>) -> Option<OpKind> {
+        if let ([pointer, offset, value], true) = (&call.typed_operands()[..], call.op.is_generic()) {
+            let pointer = self.value(*pointer);
+            return Some(OpKind::StoreScalar {
+                pointer,
+                offset: self.typed_operand(*offset)?,
+                value: self.value(*value),
+            });
+        }
         let [value, pointer] = call.operands[..] else {
             return self.malformed(call, "expected a value and a pointer or view");
         };
@@ -196,9 +216,13 @@ impl<'t> Elaborator<'t> {
     /// `pto.tsetval ins(%c0, %v : index, f32) outs(%t : T)`.
     pub(super) fn set_value(&mut self, call: &Call<'t>) -> Option<OpKind> {
         let args = self.all_operands(call);
-        let [offset, value, tile] = args[..] else {
+        let [mut offset, mut value, mut tile] = args[..] else {
             return self.malformed(call, "expected an offset, a value and a tile");
         };
+        // The generic form has the tile first.
+        if matches!(self.visible_type(offset.node), Some(Type::Tile(_))) {
+            (tile, offset, value) = (offset, value, tile);
+        }
         let offset = self.typed_operand(offset)?;
         let value = self.value(value);
         Some(OpKind::SetValue { tile: self.value(tile), offset, value })

@@ -1,6 +1,6 @@
 //! Names that texts give to values of the instruction set's enumerations.
 
-use pto_ir::Pipe;
+use pto_ir::{NotifyOp, Pipe, WaitCompare};
 use pto_isa::{
     Atomic, BLayout, Coalesce, Conflict, Location, MaskPattern, OutOfBounds, PadValue, SLayout, TensorLayout,
 };
@@ -81,6 +81,8 @@ enumerators! {
     Atomic "an atomic operation";
     Conflict "who wins a collision";
     MaskPattern "a mask pattern";
+    NotifyOp "what a notification does to its signal";
+    WaitCompare "what a signal is compared for";
 }
 
 impl Enumerator for Pipe {

@@ -131,11 +131,31 @@ impl<'t> Elaborator<'t> {
             (Constant::Integer(value), Type::Scalar(element)) if !element.is_integer() => Constant::Float(value as f64),
             _ => value,
         };
+        if let Constant::Integer(number) = value
+            && let Some((low, high)) = self.bounds(ty)
+            && integer(literal).is_some_and(|written| !(low..=high).contains(&written))
+        {
+            let message = format!("expected a number from {low} to {high} for {}, found {number}", self.ty(ty));
+            let help = "write a number that the type holds, or give the constant a wider type";
+            self.report(Diagnostic::new(&rules::NUMBER, message).at(literal.span()).with_help(help));
+        }
         let result = match entry {
             Some(entry) => self.define(entry.key, ty),
             None => self.result(call, ty)?,
         };
         Some(OpKind::Constant { result, value })
+    }
+
+    /// The numbers that a type of at most 32 bits may be written as: a type without a sign takes both readings of its bits.
+    fn bounds(&self, ty: TypeId) -> Option<(i128, i128)> {
+        let element = match self.ty(ty) {
+            Type::Boolean => return Some((-1, 1)),
+            Type::Scalar(element) if element.is_integer() => *element,
+            _ => return None,
+        };
+        let bits = 8 * element.size() as u32;
+        let unsigned = matches!(element.class(), pto_isa::ElementClass::Unsigned);
+        Some((if unsigned { 0 } else { -(1 << (bits - 1)) }, (1 << bits) - 1))
     }
 
     fn literal(&mut self, node: Node<'t>) -> Option<Constant> {

@@ -16,7 +16,8 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     /// Attributes in `{...}` and `<{...}>`.
     pub(super) attributes: &'static [&'static str],
-    /// Keys of `key = value`, keywords and calls in the body; `*` for any word.
+    /// Keys of `key = value`, keywords and calls in the body; `*` for any word. `[`, `(` and `{` say that it takes lists,
+    /// parentheses or regions of its own, `0` that it takes numbers.
     pub(super) words: &'static [&'static str],
     pub(super) read: Reader,
 }
@@ -26,6 +27,7 @@ pub(super) const STRUCTURAL: [&str; 3] = ["operandSegmentSizes", "operand_segmen
 
 const GATHER: &[&str] = &["coalesce", "gatherOob", "scatterAtomicOp", "scatterConflict"];
 const SCATTER: &[&str] = &["coalesce", "scatterOob", "scatterAtomicOp", "scatterConflict"];
+const OVERFLOW: &[&str] = &["overflowFlags"];
 const FLAG: &[&str] = &["src_pipe", "dst_pipe", "event_id"];
 const EVENT: &[&str] = &["src_op", "dst_op", "event_id"];
 
@@ -46,7 +48,7 @@ macro_rules! rows {
 rows! {
     ".const" [] ["*"] |e, c| e.constant(c);
     "alloc_tile" [] ["addr" "valid_row" "valid_col"] |e, c| e.alloc_tile(c);
-    "arith.addi" [] [] |e, c| e.arithmetic(c, Arithmetic::Add);
+    "arith.addi" [OVERFLOW] [] |e, c| e.arithmetic(c, Arithmetic::Add);
     "arith.andi" [] [] |e, c| e.arithmetic(c, Arithmetic::And);
     "arith.ceildivsi" [] [] |e, c| e.arithmetic(c, Arithmetic::CeilDiv);
     "arith.cmpi" [&["predicate"]] ["*"] |e, c| e.compare(c);
@@ -56,48 +58,50 @@ rows! {
     "arith.index_cast" [] ["*"] |e, c| e.cast(c);
     "arith.maxsi" [] [] |e, c| e.arithmetic(c, Arithmetic::Max);
     "arith.minsi" [] [] |e, c| e.arithmetic(c, Arithmetic::Min);
-    "arith.muli" [&["overflowFlags"]] [] |e, c| e.arithmetic(c, Arithmetic::Mul);
+    "arith.muli" [OVERFLOW] [] |e, c| e.arithmetic(c, Arithmetic::Mul);
     "arith.ori" [] [] |e, c| e.arithmetic(c, Arithmetic::Or);
     "arith.remsi" [] [] |e, c| e.arithmetic(c, Arithmetic::Rem);
     "arith.select" [] [] |e, c| e.select(c);
-    "arith.subi" [] [] |e, c| e.arithmetic(c, Arithmetic::Sub);
-    "arith.trunci" [] ["*"] |e, c| e.cast(c);
+    "arith.subi" [OVERFLOW] [] |e, c| e.arithmetic(c, Arithmetic::Sub);
+    "arith.trunci" [OVERFLOW] ["*"] |e, c| e.cast(c);
     "arith.xori" [] [] |e, c| e.arithmetic(c, Arithmetic::Xor);
-    "barrier" [&["pipe"]] ["*"] |e, c| e.barrier(c);
+    "barrier" [&["pipe"]] ["*" "["] |e, c| e.barrier(c);
     "barrier_all" [] [] |_, _| Some(OpKind::Barrier(pto_ir::Pipe::All));
     "comm.barrier" [] [] |_, _| Some(OpKind::RankBarrier);
     "comm.rank" [] [] |e, c| e.rank(c, |result| OpKind::Rank { result });
     "comm.ranks" [] [] |e, c| e.rank(c, |result| OpKind::Ranks { result });
-    "comm.tgather" [&["root"]] ["recv" "group" "root"] |e, c| e.collective(c, Direction::Gather);
-    "comm.tscatter" [&["root"]] ["recv" "group" "root"] |e, c| e.collective(c, Direction::Scatter);
+    "comm.tgather" [&["root"]] ["recv" "group" "root" "("] |e, c| e.collective(c, Direction::Gather);
+    "comm.tnotify" [&["notifyOp"]] ["("] |e, c| e.notify(c);
+    "comm.tscatter" [&["root"]] ["recv" "group" "root" "("] |e, c| e.collective(c, Direction::Scatter);
+    "comm.twait" [&["cmp"]] ["("] |e, c| e.wait(c);
     "dcci" [] ["*"] |e, c| e.plain(c, OpKind::FlushCache);
     "dsb" [] ["*"] |e, c| e.plain(c, OpKind::DataBarrier);
     "func.return" [] [] |e, c| e.return_(c);
-    "load_scalar" [] [] |e, c| e.load_scalar(c);
+    "load_scalar" [] ["["] |e, c| e.load_scalar(c);
     "make_group" [] [] |e, c| e.make_group(c);
     "make_tensor_view" [&["layout"]] ["shape" "strides"] |e, c| e.make_view(c);
-    "mgather" [GATHER] [] |e, c| e.instruction(c);
+    "mgather" [GATHER] ["valid_row" "valid_col"] |e, c| e.instruction(c);
     "mscatter" [SCATTER] [] |e, c| e.instruction(c);
     "partition_view" [] ["offsets" "sizes"] |e, c| e.partition_view(c);
-    "record_event" [EVENT] [] |e, c| e.event(c, OpKind::SetFlag);
+    "record_event" [EVENT] ["["] |e, c| e.event(c, OpKind::SetFlag);
     "return" [] [] |e, c| e.return_(c);
-    "scf.for" [] ["to" "step" "iter_args"] |e, c| e.for_loop(c);
-    "scf.if" [] ["else"] |e, c| e.conditional(c);
+    "scf.for" [] ["to" "step" "iter_args" "{"] |e, c| e.for_loop(c);
+    "scf.if" [] ["else" "{"] |e, c| e.conditional(c);
     "scf.yield" [] [] |e, c| e.yield_(c);
-    "set_flag" [FLAG] [] |e, c| e.flag(c, OpKind::SetFlag);
-    "set_validshape" [] [] |e, c| e.set_valid_shape(c);
-    "store_scalar" [] [] |e, c| e.store_scalar(c);
-    "subview" [] ["sizes" "offsets"] |e, c| e.subview(c);
-    "tassign" [] ["@tile" "addr"] |e, c| e.assign(c);
+    "set_flag" [FLAG] ["["] |e, c| e.flag(c, OpKind::SetFlag);
+    "set_validshape" [] ["0"] |e, c| e.set_valid_shape(c);
+    "store_scalar" [] ["["] |e, c| e.store_scalar(c);
+    "subview" [&["sizes"]] ["sizes" "offsets" "["] |e, c| e.subview(c);
+    "tassign" [] ["@tile" "addr" "0"] |e, c| e.assign(c);
     "tgather" [&["root"]] ["root"] |e, c| e.group_call(c, Direction::Gather);
-    "tgetval" [] ["outs"] |e, c| e.get_value(c);
-    "tload" [] [] |e, c| e.instruction(c);
-    "tmov" [] [] |e, c| e.instruction(c);
-    "tscatter" [&["maskPattern", "root"]] ["root"] |e, c| e.tile_scatter(c);
-    "tsetval" [] [] |e, c| e.set_value(c);
+    "tgetval" [] ["outs" "0"] |e, c| e.get_value(c);
+    "tload" [] ["valid_row" "valid_col"] |e, c| e.instruction(c);
+    "tmov" [] ["valid_row" "valid_col"] |e, c| e.instruction(c);
+    "tscatter" [&["maskPattern", "root"]] ["root" "valid_row" "valid_col"] |e, c| e.tile_scatter(c);
+    "tsetval" [] ["0"] |e, c| e.set_value(c);
     "tstore" [] [] |e, c| e.instruction(c);
-    "wait_event" [EVENT] [] |e, c| e.event(c, OpKind::WaitFlag);
-    "wait_flag" [FLAG] [] |e, c| e.flag(c, OpKind::WaitFlag);
+    "wait_event" [EVENT] ["["] |e, c| e.event(c, OpKind::WaitFlag);
+    "wait_flag" [FLAG] ["["] |e, c| e.flag(c, OpKind::WaitFlag);
 }
 
 fn row(name: &str) -> Option<&'static Row> {

@@ -3,14 +3,16 @@
 //! A type is known by its text: the same spelling means the same everywhere in a file, so each is read once, however
 //! often it stands there and however its aliases nest.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
-use pto_ir::{Type, TypeId, Types, ViewKind, ViewType};
+use pto_ir::{GroupType, Type, TypeId, Types, ViewKind, ViewType};
 use pto_isa::{ElementType, TensorLayout};
 
 use super::hash::TextState;
 use super::name::{Enumerator, word_of};
 use crate::diagnostic::{Diagnostic, suggest};
+use crate::parser::suggest_type;
 use crate::rules;
 use crate::syntax::{Kind, Node};
 use crate::view::{Aliases, TypeView, dimensions, integer};
@@ -37,6 +39,8 @@ pub(super) struct Read {
 
 pub(super) struct TypeReader<'t> {
     pub(super) aliases: Aliases<'t>,
+    /// How many bytes the spellings of other dialects' types may still take, their aliases replaced.
+    pub(super) budget: Cell<usize>,
     known: HashMap<&'t str, Read, TextState>,
 }
 
@@ -61,7 +65,8 @@ pub fn type_at(node: Node<'_>) -> Option<Type> {
 
 impl<'t> TypeReader<'t> {
     pub(super) fn new(aliases: Aliases<'t>) -> Self {
-        Self { aliases, known: HashMap::default() }
+        // Texts without hostile aliases need a small part of this.
+        Self { aliases, budget: Cell::new(16 << 20), known: HashMap::default() }
     }
 
     /// Reads a type. What cannot be read is reported where it stands first, and becomes an opaque type.
@@ -82,7 +87,10 @@ impl<'t> TypeReader<'t> {
 
     fn parse(&self, node: Node<'t>) -> Result<Type, Refused> {
         let resolved = self.aliases.resolve(node);
-        let opaque = || Ok(Type::Opaque(resolved.text().into()));
+        let opaque = || match self.spelt(&[resolved]) {
+            Some(text) => Ok(Type::Opaque(text.into())),
+            None => refuse(node, "expected a type of less than 16 MiB with its aliases written out".into()),
+        };
         let Some(view) = TypeView::cast(resolved) else { return opaque() };
         match view.name() {
             "index" => Ok(Type::Index),
@@ -107,6 +115,14 @@ impl<'t> TypeReader<'t> {
                 },
             },
         }
+    }
+
+    /// The text of neighbouring nodes, their aliases replaced; `None` if that is more than a text may ask for.
+    pub(super) fn spelt(&self, nodes: &[Node<'t>]) -> Option<String> {
+        let mut budget = self.budget.get();
+        let text = self.aliases.expand(nodes, &mut budget);
+        self.budget.set(budget);
+        text
     }
 
     /// The element type that a node names.
@@ -136,7 +152,14 @@ impl<'t> TypeReader<'t> {
     pub(super) fn expect_element(&self, node: Node<'t>) -> Result<ElementType, Refused> {
         match self.element(node) {
             Some(element) => Ok(element),
-            None => refuse(node, format!("expected an element type, found `{}`", node.text())),
+            None => {
+                let message = format!("expected an element type, found `{}`", node.text());
+                let found = Diagnostic::new(&rules::TYPE_PARAMETER, message).at(node.span());
+                Err(Box::new(match suggest_type(node.text()) {
+                    Some(near) => found.with_help(format!("did you mean `{near}`?")),
+                    None => found,
+                }))
+            }
         }
     }
 
@@ -157,7 +180,10 @@ impl<'t> TypeReader<'t> {
             [element] => Ok(Type::Pointer(self.expect_element(*element)?)),
             [element, space] if word_of(*space) == Some("gm") => Ok(Type::Pointer(self.expect_element(*element)?)),
             // A pointer into another memory: a value of the surrounding dialect.
-            [_, _] => Ok(Type::Opaque(view.node().text().into())),
+            [_, _] => match self.spelt(&[view.node()]) {
+                Some(text) => Ok(Type::Opaque(text.into())),
+                None => refuse(view.node(), "expected a type of less than 16 MiB with its aliases written out".into()),
+            },
             _ => refuse(view.node(), "expected one element type in `!pto.ptr<...>`".into()),
         }
     }
@@ -189,6 +215,9 @@ impl<'t> TypeReader<'t> {
                 (Some("layout"), _) => layout = Some(TensorLayout::read(term)?),
                 (None, Kind::Word | Kind::Attr) => match word_of(term) {
                     Some("gm") => {}
+                    _ if ty.is_none() => {
+                        return refuse(term, format!("expected dimensions as in `8x32xf32`, found `{}`", term.text()));
+                    }
                     _ => layout = Some(TensorLayout::read(term)?),
                 },
                 _ => return refuse(term, format!("expected dimensions, strides or a layout, found `{}`", term.text())),
@@ -202,13 +231,20 @@ impl<'t> TypeReader<'t> {
 
     /// A group is written by what each rank holds, with or without the number of ranks before it.
     fn group(&self, view: TypeView<'t>) -> Result<Type, Refused> {
+        let mut ranks = None;
         let member = view.parameters().iter().flat_map(|parameter| parameter.terms.clone()).find_map(|term| {
             let term = self.aliases.resolve(term);
             match (term.kind(), term.child(1)) {
                 (Kind::Type, _) => Some(term),
-                (Kind::Shaped, Some(inner)) if inner.kind() == Kind::Type => Some(self.aliases.resolve(inner)),
+                (Kind::Shaped, Some(inner)) if inner.kind() == Kind::Type && self.element(inner).is_none() => {
+                    ranks = dimensions(term).and_then(|dims| dims.into_iter().flatten().reduce(u64::saturating_mul));
+                    Some(self.aliases.resolve(inner))
+                }
                 (Kind::Shaped, _) => Some(term),
-                _ => None,
+                _ => {
+                    ranks = integer(term).and_then(|number| u64::try_from(number).ok()).or(ranks);
+                    None
+                }
             }
         });
         let Some(member) = member else {
@@ -216,10 +252,17 @@ impl<'t> TypeReader<'t> {
         };
         if member.kind() == Kind::Shaped {
             let (shape, element) = self.shaped(member)?;
-            return Ok(Type::Group(ViewType { kind: ViewKind::MemRef, element, shape, strides: None, layout: None }));
+            let view = ViewType { kind: ViewKind::MemRef, element, shape, strides: None, layout: None };
+            return Ok(Type::Group(GroupType { ranks, view }));
+        }
+        // Only a view is read further, so that groups of groups, through aliases, end here.
+        let is_view =
+            TypeView::cast(member).is_some_and(|view| view.name().ends_with("view") || view.name().ends_with("memref"));
+        if !is_view {
+            return refuse(member, format!("expected a view of global memory, found `{}`", member.text()));
         }
         match self.parse(member)? {
-            Type::View(ty) => Ok(Type::Group(ty)),
+            Type::View(view) => Ok(Type::Group(GroupType { ranks, view })),
             _ => refuse(member, format!("expected a view of global memory, found `{}`", member.text())),
         }
     }

@@ -10,7 +10,8 @@ use crate::syntax::Kind;
 use crate::token::TokenKind;
 
 /// Words that continue an operation on a new line though nothing about their shape says so.
-const CONTINUATIONS: [&str; 10] = ["to", "step", "else", "do", "attributes", "into", "from", "at", "case", "default"];
+const CONTINUATIONS: [&str; 12] =
+    ["to", "step", "else", "do", "attributes", "into", "from", "at", "case", "default", "true", "false"];
 
 /// Whether the operations of this name hold regions, so that `{}` and `{ word }` behind them are regions.
 fn holds_regions(name: &str) -> bool {
@@ -222,13 +223,42 @@ impl Parser<'_> {
         // Behind types or a region an operation is complete, and another one may follow on its line.
         let complete = matches!(last, Some(Kind::Types | Kind::Results | Kind::Region | Kind::Dict));
         match self.tok.kind {
-            Value => self.tok.newline && last != Some(Kind::Punct) || complete,
+            Value => self.tok.newline && last != Some(Kind::Punct) && !self.value_continues(last) || complete,
             Label => self.tok.newline,
             Str => self.tok.newline && complete || (self.tok.newline || complete) && self.next_byte() == b'(',
             Bang | Hash => self.tok.newline && self.peek().kind == Equal,
-            Word if self.tok.newline => !self.continues_op(),
+            // No operation has a comma behind its name: `slt,` belongs to the one above.
+            Word if self.tok.newline => !self.continues_op() && self.next_byte() != b',',
             Word => complete && !self.continues_op() && (text == "return" || text.contains('.')),
             _ => false,
+        }
+    }
+
+    /// Whether a value at the start of a line is an operand of the operation above it, which has none yet or waits for
+    /// one behind a word: what follows the value, or the list that it begins, is not the `=` of results.
+    fn value_continues(&self, last: Option<Kind>) -> bool {
+        if !matches!(last, None | Some(Kind::Word)) {
+            return false;
+        }
+        use TokenKind::*;
+        let mut ahead = self.lexer;
+        let mut next = || {
+            self.scanned.update(|count| count + 1);
+            ahead.next_token()
+        };
+        // A list is read once here and once by whoever takes it, so that this stays linear.
+        loop {
+            match next().kind {
+                Comma => {
+                    if next().kind != Value {
+                        return true;
+                    }
+                }
+                Colon => return next().kind != Int,
+                LBrace | LBracket | LParen => return true,
+                Word => return last == Some(Kind::Word),
+                _ => return false,
+            }
         }
     }
 

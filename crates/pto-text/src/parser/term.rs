@@ -292,6 +292,11 @@ impl<'s> Parser<'s> {
     }
 
     pub(super) fn unmatched(&mut self) {
+        if self.at(TokenKind::RBrace) && self.swallowed > 0 {
+            // What it closes is in a string that has no end.
+            self.swallowed -= 1;
+            return self.bump();
+        }
         let message = format!("{} closes nothing", self.found());
         self.error(Diagnostic::new(&rules::UNMATCHED, message));
         self.bump();

@@ -133,14 +133,24 @@ impl Parser<'_> {
     }
 
     fn unknown_type(&mut self) {
+        if self.quiet || self.overflow {
+            return;
+        }
         let text = self.token_text();
         let mut found = Diagnostic::new(&rules::TYPE, format!("expected a type, found `{text}`"));
-        let foreign = FOREIGN_NAMES.iter().find(|(name, _)| *name == text).map(|(_, ours)| *ours);
-        if let Some(near) = foreign.or_else(|| suggest(text, TYPE_NAMES)) {
+        if let Some(near) = suggest_type(text) {
             found = found.with_help(format!("did you mean `{near}`?"));
         } else if text.starts_with("pto.") {
             found = found.with_help(format!("write `!{text}`: types of the dialect begin with `!`"));
         }
-        self.error(found);
+        // The word stands where the type would: nothing behind it suffers.
+        self.report(found);
     }
+}
+
+/// The type that a name was meant for: one of ours, or what another language calls it.
+pub(crate) fn suggest_type(text: &str) -> Option<&'static str> {
+    let ours = |name: &str| FOREIGN_NAMES.iter().find(|(foreign, _)| *foreign == name).map(|(_, ours)| *ours);
+    let near = || suggest(text, TYPE_NAMES);
+    ours(text).or_else(near).or_else(|| ours(suggest(text, FOREIGN_NAMES.iter().map(|(foreign, _)| *foreign))?))
 }

@@ -129,6 +129,52 @@ impl<'t> Aliases<'t> {
     }
 }
 
+impl<'t> Aliases<'t> {
+    /// The text of neighbouring nodes with every alias in it replaced by what it stands for: it means the same in a file
+    /// without them. `None` if that takes more than `budget` bytes, or aliases nest too deep.
+    pub(crate) fn expand(&self, nodes: &[Node<'t>], budget: &mut usize) -> Option<String> {
+        let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else { return Some(String::new()) };
+        let mut out = String::new();
+        let mut at = first.span().start;
+        for node in nodes {
+            self.expand_into(*node, &mut at, &mut out, budget, crate::MAX_DEPTH)?;
+        }
+        self.copy(*first, at, last.span().end, &mut out, budget)?;
+        Some(out)
+    }
+
+    /// Copies what lies before the aliases in a node, and their expansions.
+    fn expand_into(
+        &self,
+        node: Node<'t>,
+        at: &mut u32,
+        out: &mut String,
+        budget: &mut usize,
+        depth: u32,
+    ) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        if matches!(node.kind(), Kind::Type | Kind::Attr) && node.len() == 1 {
+            let meant = self.resolve(node);
+            if meant.id() != node.id() {
+                self.copy(node, *at, node.span().start, out, budget)?;
+                let mut inner = meant.span().start;
+                self.expand_into(meant, &mut inner, out, budget, depth)?;
+                self.copy(node, inner, meant.span().end, out, budget)?;
+                *at = node.span().end;
+            }
+            return Some(());
+        }
+        node.children().try_for_each(|child| self.expand_into(child, at, out, budget, depth))
+    }
+
+    fn copy(&self, of: Node<'t>, from: u32, to: u32, out: &mut String, budget: &mut usize) -> Option<()> {
+        let text = of.tree().source().slice(crate::Span::new(from.min(to), to));
+        *budget = budget.checked_sub(text.len())?;
+        out.push_str(text);
+        Some(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,19 +4,24 @@
 //! the result of that instruction. Everything else that is written in place has no spelling in SSA, and is refused with
 //! the reason.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
-use pto_ir::{Function, Op, OpKind, Place, Region, Type, Types, ValueId};
+use pto_ir::{Function, Op, OpKind, Operand, Place, Region, ValueId};
 
 use crate::regular::{Regular, Signature};
 
-/// The tiles that are defined by their only writer.
+/// The tiles that are defined by their only writer, with the valid extents that their allocation gives.
 #[derive(Default)]
-pub(super) struct Defined(HashSet<ValueId>);
+pub(super) struct Defined(HashMap<ValueId, [Option<Operand>; 2]>);
 
 impl Defined {
     pub(super) fn contains(&self, value: ValueId) -> bool {
-        self.0.contains(&value)
+        self.0.contains_key(&value)
+    }
+
+    /// The valid rows and columns that the definition of a tile gives it.
+    pub(super) fn valid(&self, value: ValueId) -> [Option<Operand>; 2] {
+        self.0.get(&value).copied().unwrap_or_default()
     }
 }
 
@@ -25,6 +30,7 @@ impl Defined {
 struct Life {
     /// Why it cannot be a result, from its allocation.
     bound: Option<&'static str>,
+    valid: [Option<Operand>; 2],
     writers: Vec<Writer>,
     first_use: Option<usize>,
     last_use: usize,
@@ -41,17 +47,17 @@ struct Writer {
 type Refused = Vec<(Place, String)>;
 
 /// The tiles that are defined by their writer, and what is written otherwise.
-pub(super) fn defined(function: &Function, types: &Types, names: &[String]) -> (Defined, Refused) {
+pub(super) fn defined(function: &Function, names: &[String]) -> (Defined, Refused) {
     let mut search = Search { lives: BTreeMap::new(), at: 0, refused: Vec::new(), names };
-    search.allocations(&function.body, types, function);
+    search.allocations(&function.body);
     search.region(&function.body);
     let Search { lives, mut refused, .. } = search;
-    let mut defined = HashSet::new();
+    let mut defined = HashMap::new();
     for (value, mut life) in lives {
         life.writers.sort_by_key(|writer| writer.at);
         let name = &names[value.0 as usize];
         match (life.reason(), life.writers.first()) {
-            (None, Some(_)) => drop(defined.insert(value)),
+            (None, Some(_)) => drop(defined.insert(value, life.valid)),
             // Staging tiles, and tiles that nobody writes, stay allocations.
             (_, None) => {}
             (Some(reason), Some(writer)) => {
@@ -89,21 +95,11 @@ struct Search<'n> {
 }
 
 impl Search<'_> {
-    fn allocations(&mut self, region: &Region, types: &Types, function: &Function) {
+    fn allocations(&mut self, region: &Region) {
         for_each_op(region, &mut |op| {
             if let OpKind::AllocTile { result, address, valid_rows, valid_cols } = &op.kind {
-                let dynamic = match types.get(function.value(*result).ty) {
-                    Type::Tile(tile) => tile.valid_rows.is_dynamic() || tile.valid_cols.is_dynamic(),
-                    _ => false,
-                };
-                let bound = if address.is_some() {
-                    Some("it has an address")
-                } else if dynamic || valid_rows.is_some() || valid_cols.is_some() {
-                    Some("its valid extents are given where it is allocated")
-                } else {
-                    None
-                };
-                self.lives.insert(*result, Life { bound, ..Life::default() });
+                let bound = address.is_some().then_some("it has an address, which only an allocation can give");
+                self.lives.insert(*result, Life { bound, valid: [*valid_rows, *valid_cols], ..Life::default() });
             }
         });
     }

@@ -117,6 +117,9 @@ impl<'m> Writer<'m> {
         };
         if writes_tile {
             let result = self.name(*out);
+            let valid = ["valid_row", "valid_col"].into_iter().zip(self.defined.valid(*out));
+            let given = valid.filter_map(|(key, extent)| Some(format!(", {key} = {}", self.operand(extent?))));
+            let attributes = given.collect::<String>() + &attributes;
             let (values, types, ty) = (self.values(ins), self.types(ins), self.type_of(*out));
             return format!("{result} = {}{suffixes} {values}{attributes} : ({types}) -> {ty}", self.dialect(name));
         }
@@ -266,6 +269,14 @@ impl<'m> Writer<'m> {
             OpKind::Rank { result } => self.defining(*result, "comm.rank"),
             OpKind::Ranks { result } => self.defining(*result, "comm.ranks"),
             OpKind::RankBarrier => self.dialect("comm.barrier"),
+            OpKind::Notify { signal, value, op } => {
+                let attribute = format!("notifyOp = #pto<notify_op {}>", op.name());
+                self.signal("comm.tnotify", *signal, *value, &attribute)
+            }
+            OpKind::Wait { signal, value, compare } => {
+                let attribute = format!("cmp = #pto<wait_cmp {}>", compare.name());
+                self.signal("comm.twait", *signal, *value, &attribute)
+            }
             OpKind::SetFlag(flag) => self.flag("set_flag", *flag),
             OpKind::WaitFlag(flag) => self.flag("wait_flag", *flag),
             OpKind::Barrier(pipe) => format!("{} <{}>", self.dialect("barrier"), pipe.name()),
@@ -278,6 +289,12 @@ impl<'m> Writer<'m> {
     fn defining(&mut self, result: ValueId, name: &str) -> String {
         let ty = self.type_of(result);
         format!("{} = {} : {ty}", self.name(result), self.dialect(name))
+    }
+
+    fn signal(&mut self, name: &str, signal: ValueId, value: ValueId, attribute: &str) -> String {
+        let (name, of) = (self.dialect(name), self.type_of(value));
+        let (ty, signal, value) = (self.type_of(signal), self.name(signal), self.name(value));
+        format!("{name}({signal}, {value} : {ty}, {of}) {{{attribute}}}")
     }
 
     fn flag(&self, name: &str, flag: Flag) -> String {

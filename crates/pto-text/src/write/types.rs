@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use pto_ir::{Type, TypeId, Types, ViewKind, ViewType};
+use pto_ir::{GroupType, Type, TypeId, Types, ViewKind, ViewType};
 use pto_isa::{ElementType, Extent, Location, Tile};
 
 use super::Form;
@@ -50,7 +50,10 @@ pub(super) fn spelling(ty: &Type, form: Form) -> String {
         Type::Scalar(scalar) => element(*scalar).into(),
         Type::Pointer(target) => format!("!pto.ptr<{}>", element(*target)),
         Type::View(ty) => view(ty),
-        Type::Group(ty) => format!("!pto.group<{}>", view(ty)),
+        Type::Group(GroupType { ranks, view: member }) => {
+            let ranks = ranks.map(|ranks| format!("{ranks}x")).unwrap_or_default();
+            format!("!pto.group<{ranks}{}>", view(member))
+        }
         Type::Tile(ty) => tile(ty, form),
         Type::Event => "!pto.event".into(),
         Type::Opaque(text) => text.to_string(),

@@ -81,6 +81,73 @@ fn region(out: &mut String, module: &Module, function: &Function, body: &Region,
     }
 }
 
+/// A program with everything that is not part of what it says taken out: places, and the names and order of values.
+/// Two programs are the same if these are equal.
+pub fn structure(module: &Module) -> String {
+    let types = |ids: &[pto_ir::TypeId]| ids.iter().map(|id| module.types.get(*id).clone()).collect::<Vec<_>>();
+    let mut out = format!("{:?} {:?} {:?}\n", module.name, module.target, module.attributes);
+    for one in &module.declarations {
+        let (parameters, results) = (types(&one.parameters), types(&one.results));
+        out += &format!("{} {} {parameters:?} {results:?} {:?}\n", one.name, one.private, one.attributes);
+    }
+    for function in &module.functions {
+        let Function { name, private, launch, attributes, results, parameters, .. } = function;
+        out += &format!("@{name} {private} {launch:?} {attributes:?} {:?} {parameters}\n", types(results));
+        let mut numbers = Numbers { numbers: vec![None; function.values.len()], types: String::new() };
+        let number = |numbers: &mut Numbers, value: pto_ir::ValueId| numbers.of(module, function, value);
+        function.parameter_ids().for_each(|value| {
+            number(&mut numbers, value);
+        });
+        structure_of(&mut out, &mut |value| number(&mut numbers, value), &function.body, 1);
+        out += &numbers.types;
+    }
+    out
+}
+
+/// Values in the order in which they are met.
+struct Numbers {
+    numbers: Vec<Option<u32>>,
+    types: String,
+}
+
+impl Numbers {
+    fn of(&mut self, module: &Module, function: &Function, value: pto_ir::ValueId) -> u32 {
+        let next = self.numbers.iter().flatten().count() as u32;
+        match self.numbers[value.0 as usize] {
+            Some(number) => number,
+            None => {
+                self.types += &format!("{next}: {:?}\n", module.types.get(function.value(value).ty));
+                self.numbers[value.0 as usize] = Some(next);
+                next
+            }
+        }
+    }
+}
+
+fn structure_of(out: &mut String, number: &mut dyn FnMut(pto_ir::ValueId) -> u32, body: &Region, depth: usize) {
+    for op in &body.ops {
+        let mut kind = op.kind.clone();
+        let inner: Vec<Region> = match &mut kind {
+            OpKind::For(op) => vec![std::mem::take(&mut op.body)],
+            OpKind::If(op) => vec![std::mem::take(&mut op.then), std::mem::take(&mut op.otherwise)],
+            _ => vec![],
+        };
+        // `ValueId(7)` wherever it stands, by its new number.
+        let text = format!("{kind:?}");
+        let mut parts = text.split("ValueId(");
+        *out += &format!("{}{}", "  ".repeat(depth), parts.next().unwrap_or_default());
+        for part in parts {
+            let (id, rest) = part.split_once(')').expect("a number in parentheses");
+            *out += &format!("%{}{rest}", number(pto_ir::ValueId(id.parse().expect("a number"))));
+        }
+        *out += "\n";
+        for inner in inner {
+            *out += &format!("{}region\n", "  ".repeat(depth));
+            structure_of(out, number, &inner, depth + 1);
+        }
+    }
+}
+
 /// The program of a text without errors.
 pub fn program(name: &str, text: &str) -> Module {
     let parsed = parse_text(name, text);

@@ -22,8 +22,7 @@ impl Recorder {
         src: &impl TileOperand,
         idx: &impl TileOperand,
     ) -> Result<Event, Error> {
-        let place = self.place(location);
-        self.instruction(location, |this| {
+        self.instruction(location, |this, place| {
             let (payload, lanes) = (src.operand(), idx.operand());
             let scatter = Instruction::MScatter { table: table.operand(), src: payload, idx: lanes, policy };
             let mode = scatter.coalesce(this.target).unwrap_or(Coalesce::Elem);
@@ -42,8 +41,7 @@ impl Recorder {
         table: &impl Table,
         idx: &impl TileOperand,
     ) -> Result<Event, Error> {
-        let place = self.place(location);
-        self.instruction(location, |this| {
+        self.instruction(location, |this, place| {
             let (payload, lanes) = (dst.operand(), idx.operand());
             let gather = Instruction::MGather { dst: payload, table: table.operand(), idx: lanes, policy };
             let mode = gather.coalesce(this.target).unwrap_or(Coalesce::Elem);
@@ -60,8 +58,7 @@ impl Recorder {
         src: &impl TileOperand,
         idx: &impl TileOperand,
     ) -> Result<Event, Error> {
-        let place = self.place(location);
-        self.instruction(location, |this| {
+        self.instruction(location, |this, place| {
             let (dst, src) = (this.tile(dst, place)?, this.tile(src, place)?);
             Ok((OpKind::TScatter { dst, src, idx: this.tile(idx, place)? }, Executed::TScatter))
         })
@@ -74,8 +71,7 @@ impl Recorder {
         dst: &impl TileOperand,
         src: &impl TileOperand,
     ) -> Result<Event, Error> {
-        let place = self.place(location);
-        self.instruction(location, |this| {
+        self.instruction(location, |this, place| {
             let (dst, src) = (this.tile(dst, place)?, this.tile(src, place)?);
             Ok((OpKind::TScatterMask { dst, src, pattern }, Executed::TScatter))
         })
@@ -87,8 +83,7 @@ impl Recorder {
         dst: &impl TileOperand,
         src: &impl Table,
     ) -> Result<Event, Error> {
-        let place = self.place(location);
-        self.instruction(location, |this| {
+        self.instruction(location, |this, place| {
             let (dst, src) = (this.tile(dst, place)?, this.tensor(src, place)?);
             Ok((OpKind::Load { src, dst }, Executed::Load))
         })
@@ -100,8 +95,7 @@ impl Recorder {
         dst: &impl Table,
         src: &impl TileOperand,
     ) -> Result<Event, Error> {
-        let place = self.place(location);
-        self.instruction(location, |this| {
+        self.instruction(location, |this, place| {
             let (dst, src) = (this.tensor(dst, place)?, this.tile(src, place)?);
             Ok((OpKind::Store { src, dst }, Executed::Store))
         })
@@ -113,8 +107,7 @@ impl Recorder {
         dst: &impl TileOperand,
         src: &impl TileOperand,
     ) -> Result<Event, Error> {
-        let place = self.place(location);
-        self.instruction(location, |this| {
+        self.instruction(location, |this, place| {
             let (dst, src) = (this.tile(dst, place)?, this.tile(src, place)?);
             Ok((OpKind::Move { src, dst }, Executed::Move))
         })
@@ -127,8 +120,7 @@ impl Recorder {
         tile: &impl TileOperand,
         values: &[u8],
     ) -> Result<Event, Error> {
-        let place = self.place(location);
-        self.instruction(location, |this| {
+        self.instruction(location, |this, place| {
             let now = tile.operand();
             let (rows, cols) = transfer::valid(&now)?;
             let (expected, found) = (rows * cols, values.len() as u64 / now.element.size());

@@ -140,10 +140,11 @@ impl Recording {
         body.ops.push(Op { kind: OpKind::Return(Vec::new()), place: Place::new(0, 0) });
         let launch = LaunchAttributes { dyn_ub: launch.dyn_ub, ..LaunchAttributes::default() };
         let place = Place::new(0, 0);
-        let function = Function { name: name.into(), private: false, launch, values, parameters: first, body, place };
+        let function =
+            Function { name: name.into(), launch, values, parameters: first, body, place, ..Function::default() };
         // Waits may all come to nothing; then the program has no flag to tell that nobody is to add any.
         let manual = manual || pto_ir::lower::is_manual(&function);
-        let module = Module { target: Some(target), functions: vec![function], types };
+        let module = Module { target: Some(target), functions: vec![function], types, ..Module::default() };
         Ok(Self { module, target, locations, values: host, manual })
     }
 
@@ -278,7 +279,7 @@ impl Recording {
         };
         let mut bound = arguments.bound();
         bound.extend(self.values.iter().map(|(name, bytes)| (name.clone(), Argument::Array(bytes.clone()))));
-        let report = pto_sim::simulate(&module, &module.functions[0], self.target, &bound, options);
+        let report = pto_sim::simulate(&module, &module.functions[0], self.target, bound, options);
         arguments.take_results(&report);
         report
     }
@@ -287,7 +288,7 @@ impl Recording {
     fn refused(&self, diagnostics: Vec<Diagnostic>, options: &Options<'_>) -> Report {
         let name = self.module.functions[0].name.as_str();
         let module = pto_ir::FunctionBuilder::new(name).finish();
-        let report = pto_sim::simulate(&module, &module.functions[0], self.target, &BTreeMap::new(), options);
+        let report = pto_sim::simulate(&module, &module.functions[0], self.target, BTreeMap::new(), options);
         Report { status: Status::Fault, diagnostics, ..report }
     }
 

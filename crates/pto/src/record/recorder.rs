@@ -134,11 +134,14 @@ impl Recorder {
     pub(super) fn instruction(
         &mut self,
         location: &'static Location<'static>,
-        operands: impl FnOnce(&mut Self) -> Result<(OpKind, Executed), Cause>,
+        operands: impl FnOnce(&mut Self, Place) -> Result<(OpKind, Executed), Cause>,
     ) -> Result<Event, Error> {
         let recorded = match core::mem::take(&mut self.waits_for_stranger) {
             true => Err(Cause::ForeignEvent),
-            false => operands(self),
+            false => {
+                let place = self.place(location);
+                operands(self, place)
+            }
         };
         match recorded {
             Ok((kind, executed)) => Ok(self.issue(location, kind, executed)),

@@ -12,15 +12,7 @@ pub(super) type Clock = [u32; PIPES];
 
 /// The position of a pipe in a clock.
 pub(super) fn slot(pipe: Pipe) -> usize {
-    match pipe {
-        Pipe::S | Pipe::All => 0,
-        Pipe::V => 1,
-        Pipe::Mte2 => 2,
-        Pipe::Mte3 => 3,
-        Pipe::Mte1 => 4,
-        Pipe::M => 5,
-        Pipe::Fix => 6,
-    }
+    pipe.slot()
 }
 
 pub(super) fn join(into: &mut Clock, from: &Clock) {

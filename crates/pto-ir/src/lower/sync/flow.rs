@@ -91,7 +91,7 @@ impl Flow {
                     Kind::Branch { then, otherwise }
                 }
                 OpKind::Barrier(Pipe::All) => Kind::Barrier,
-                OpKind::RankBarrier => Kind::Meeting,
+                OpKind::RankBarrier | OpKind::Notify { .. } => Kind::Meeting,
                 kind => {
                     facts.apply(kind);
                     Kind::Plain(work(kind, facts, target))
