@@ -176,8 +176,16 @@ macro_rules! short_floats {
 
 short_floats!(f16, ranked_f16; bf16, ranked_bf16);
 
+/// Keeps what rarely happens out of the way of what mostly does.
+#[cold]
+#[inline(never)]
+fn rare<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
 /// One element at a time, the machine's own comparison is quicker. It is wrong where one of the two is a NaN, and then
-/// false, and where both are zeros, which matters only if the old one is the losing zero.
+/// false, and where both are zeros, which matters only if
+/// the new one wins.
 macro_rules! long_floats {
     ($($type:ty, $ranked:ident, $bytes:literal);*) => {$(
         impl Combine<$bytes> for Max<$type> {
@@ -189,8 +197,12 @@ macro_rules! long_floats {
             #[inline(always)]
             fn put<S: Simd>(_: S, slot: &mut [u8; $bytes], new: [u8; $bytes]) {
                 let (a, b) = (<$type>::from_le_bytes(*slot), <$type>::from_le_bytes(new));
-                let stays = a >= b && *slot != <$type>::to_le_bytes(-0.0);
-                if !stays {
+                if a >= b {
+                    // Two tests that are easily foretold, kept apart: as one they would be computed, not branched on.
+                    if *slot == <$type>::to_le_bytes(-0.0) {
+                        rare(|| *slot = $ranked::larger(*slot, new));
+                    }
+                } else {
                     *slot = $ranked::larger(*slot, new);
                 }
             }
@@ -205,8 +217,12 @@ macro_rules! long_floats {
             #[inline(always)]
             fn put<S: Simd>(_: S, slot: &mut [u8; $bytes], new: [u8; $bytes]) {
                 let (a, b) = (<$type>::from_le_bytes(*slot), <$type>::from_le_bytes(new));
-                let stays = a <= b && *slot != <$type>::to_le_bytes(0.0);
-                if !stays {
+                if a <= b {
+                    // Two tests that are easily foretold, kept apart: as one they would be computed, not branched on.
+                    if new == <$type>::to_le_bytes(-0.0) {
+                        rare(|| *slot = $ranked::smaller(*slot, new));
+                    }
+                } else {
                     *slot = $ranked::smaller(*slot, new);
                 }
             }
