@@ -4,7 +4,7 @@ use core::slice::ChunksMut;
 
 use pto_isa::{Atomic, ElementType};
 
-use super::cost::{Method, PARALLEL_LANES, Skew};
+use super::cost::{Method, PARALLEL_LANES};
 use super::share::Sample;
 use super::{Engine, cuts};
 use crate::kernel::BLOCK;
@@ -15,7 +15,7 @@ use crate::kernel::kind::{Kernel, PartLanes, WholeLanes, kernel};
 use crate::kernel::partition::{Chunking, Partition, Split, entry_bytes};
 
 /// Below this cap there is too little memory to sort in.
-const LEAST_MEMORY: usize = 4 << 20;
+pub(super) const LEAST_MEMORY: usize = 4 << 20;
 
 /// Lanes that are looked at and then carried out while they are in the first-level cache.
 const UNDO_LANES: usize = 4096;
@@ -72,11 +72,9 @@ impl Engine {
         }
         let table = &mut table[..capacity * scatter.kernel.size()];
         let sample = Sample::draw(self.backend, lookup, run);
-        let method = self.method.unwrap_or_else(|| {
-            let bucket = Split::of(capacity).map_or(capacity, Split::bucket_length);
-            let skew = Skew { sampled: sample.len(), crowd: sample.crowd(bucket), repeats: sample.repeats() };
-            work.method(skew)
-        });
+        let method = self
+            .method
+            .unwrap_or_else(|| work.method(sample.skew(Split::of(capacity).map_or(capacity, Split::bucket_length))));
         match method {
             Method::Direct => scatter.direct(table),
             Method::Owned => scatter.owned(table, &sample),
@@ -96,6 +94,9 @@ impl Engine {
         tile: &mut [u8],
         table: &[u8],
     ) -> Result<usize, Outside> {
+        if let Some(done) = self.gather_sorted(element, lookup, run, tile, table) {
+            return done;
+        }
         let size = element.size() as usize;
         if !self.is_parallel(run.length) || run.payload.step != 1 {
             return match lookup.check_whole(self.backend, run) {

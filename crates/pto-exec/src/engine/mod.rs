@@ -6,6 +6,7 @@ pub(crate) mod elements;
 pub(crate) mod rows;
 mod scratch;
 mod share;
+mod sorted;
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, OnceLock, PoisonError};

@@ -27,7 +27,7 @@ const CHUNKS: usize = 16;
 const LARGEST_CHUNK: usize = 1024;
 
 /// Lanes that are looked at and then copied while they are in the first-level cache.
-const LOOK: usize = 1024;
+pub(super) const LOOK: usize = 1024;
 
 /// One lane: where in its bucket it goes, and its value.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -62,6 +62,11 @@ impl Chunking {
         Self { chunk, count: lanes / chunk + 1 + BUCKETS + BUCKETS / 2 }
     }
 
+    /// Entries of a chunk.
+    pub(crate) fn chunk(self) -> usize {
+        self.chunk
+    }
+
     /// Entries of the region.
     pub(crate) fn entries(self) -> usize {
         self.chunk * self.count
@@ -94,12 +99,12 @@ impl Split {
     }
 
     #[inline(always)]
-    fn bucket(self, offset: u64) -> usize {
+    pub(super) fn bucket(self, offset: u64) -> usize {
         (offset >> self.shift) as usize % BUCKETS
     }
 
     #[inline(always)]
-    fn rest(self, offset: u64) -> u32 {
+    pub(super) fn rest(self, offset: u64) -> u32 {
         (offset & ((1 << self.shift) - 1)) as u32
     }
 }
@@ -116,14 +121,14 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
-    fn new(chunking: Chunking) -> Self {
+    pub(super) fn new(chunking: Chunking) -> Self {
         let ends = core::array::from_fn(|bucket| chunking.start(bucket));
         Self { chunking, ends, next: vec![0; chunking.count], free: BUCKETS }
     }
 
     /// The place of a bucket's next entry; the caller fills it.
     #[inline(always)]
-    fn grow(&mut self, bucket: usize) -> usize {
+    pub(super) fn grow(&mut self, bucket: usize) -> usize {
         let place = self.ends[bucket];
         self.ends[bucket] = place + 1;
         if (place + 1) & (self.chunking.chunk - 1) == 0 {
@@ -138,6 +143,18 @@ impl Buckets {
         self.next[last / self.chunking.chunk] = self.free as u32;
         self.ends[bucket] = self.free * self.chunking.chunk;
         self.free += 1;
+    }
+
+    /// The place of a bucket's first entry.
+    pub(super) fn start(&self, bucket: usize) -> usize {
+        self.chunking.start(bucket)
+    }
+
+    /// The place of the entry after the one at `place`.
+    #[inline(always)]
+    pub(super) fn after(&self, place: usize) -> usize {
+        let Chunking { chunk, .. } = self.chunking;
+        if (place + 1) & (chunk - 1) == 0 { self.next[place >> chunk.ilog2()] as usize * chunk } else { place + 1 }
     }
 
     /// The pieces of a bucket, in order.
