@@ -77,6 +77,53 @@ fn the_examples_run_with_one_command() {
 }
 
 #[test]
+fn the_commands_in_the_examples_work_as_they_stand() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository");
+    let mut commands = 0;
+    for entry in std::fs::read_dir(root.join("examples/pto")).expect("examples").flatten() {
+        let text = std::fs::read_to_string(entry.path()).expect("an example");
+        for command in text.lines().filter_map(|line| line.strip_prefix("// pto ")) {
+            let file = |word: String| if word.ends_with(".pto") { root.join(word).display().to_string() } else { word };
+            let arguments: Vec<String> = words(command).into_iter().map(file).collect();
+            let mut command = Command::new(env!("CARGO_BIN_EXE_pto"));
+            let output = command.args(&arguments).current_dir(folder.path()).output().expect("pto runs");
+            assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+            commands += 1;
+        }
+    }
+    assert!(commands >= 4, "{commands} commands");
+    // What the round trip leaves at the root: every row came back, and the first of each rank with a row added.
+    let bytes = std::fs::read(folder.path().join("dst.npy")).expect("an output");
+    let values: Vec<f32> =
+        bytes[bytes.len() - 32 * 64 * 4..].as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+    let expected = |at: usize| (at + if (at / 64).is_multiple_of(16) { at % 64 } else { 0 }) as f32;
+    assert!((0..32 * 64).all(|at| values[at] == expected(at)), "{values:?}");
+}
+
+#[test]
+fn what_is_found_does_not_depend_on_which_rank_is_faster() {
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
+    for kernel in ["race.ranks/read_before_barrier", "race.ranks/notify_too_early", "sync.deadlock/wait_for_nobody"] {
+        let path = kernels.join(format!("{kernel}.pto"));
+        let text = std::fs::read_to_string(&path).expect("a kernel");
+        let run = text.lines().find_map(|line| line.strip_prefix("// run: ")).expect("a run");
+        let mut arguments = vec!["run".into(), path.display().to_string(), "--json".into()];
+        arguments.extend(words(run));
+        let report = || {
+            let mut report: Value = serde_json::from_slice(&pto(&arguments).stdout).expect("one object");
+            report["wall_ns"] = Value::Null;
+            report
+        };
+        let first = report();
+        assert_eq!(first["status"], "fault");
+        for round in 0..20 {
+            assert_eq!(report(), first, "{kernel}: round {round}");
+        }
+    }
+}
+
+#[test]
 fn the_trace_and_the_report_show_all_ranks() {
     let folder = tempfile::tempdir().expect("a folder");
     let case = Case::draw_for(3, 3);
