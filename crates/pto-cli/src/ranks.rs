@@ -206,7 +206,7 @@ fn outcome(arguments: &Arguments, prepared: &Prepared, ranked: &RankReport) -> R
     let report = &ranked.report;
     let diagnostics = levels.apply(report.diagnostics.iter().cloned().map(Diagnostic::from).collect());
     let errors = diagnostics.iter().any(Diagnostic::is_error);
-    let status = if report.status == Status::Fault || errors { "fault" } else { "ok" };
+    let status = if report.status != Status::Ok || errors { "fault" } else { "ok" };
     let source = &prepared.source;
     let colour = output::error_colour();
     let found = diagnostics.iter().map(|one| Found {

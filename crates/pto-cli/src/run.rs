@@ -104,7 +104,7 @@ impl Ran {
         let errors = self.diagnostics.iter().any(Diagnostic::is_error);
         match &self.report {
             None => "rejected",
-            Some(report) if report.status == Status::Fault || errors => "fault",
+            Some(report) if report.status != Status::Ok || errors => "fault",
             Some(_) => "ok",
         }
     }
@@ -197,7 +197,7 @@ pub(crate) fn carry_out(file: &std::path::Path, how: &How, max_operations: usize
                 return Err(CallError::Entry(message));
             }
             let (arrays, bound) = bind(module, function, &how.arguments)?;
-            (arrays, simulate(module, function, prepared.target, &bound, &options(how, max_operations)))
+            (arrays, simulate(module, function, prepared.target, bound, &options(how, max_operations)))
         }
     };
     end_progress();
@@ -407,6 +407,9 @@ fn to_json(ran: &Ran, explore: bool) -> Value {
 
 /// The figures of a report.
 pub(crate) fn add_figures(object: &mut Value, report: &Report, explore: bool) {
+    if report.status == Status::Interrupted {
+        object["interrupted"] = true.into();
+    }
     let pipes: BTreeMap<&str, u64> = report.busy.iter().map(|(pipe, cycles)| (pipe.name(), *cycles)).collect();
     let lanes = report.lanes;
     let fields = [

@@ -70,6 +70,32 @@ fn canonical_and_convertible() {
     }
 }
 
+/// The command that stands at the head of every example works as it is, and finds nothing wrong.
+#[test]
+fn run_by_the_command_at_their_head() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (path, _) in examples() {
+        let text = std::fs::read_to_string(&path).expect("text");
+        let command = text.lines().find_map(|line| line.strip_prefix("// run: pto run "));
+        let command = command.unwrap_or_else(|| panic!("{} says no command", path.display()));
+        let name = path.file_name().expect("a name").to_string_lossy();
+        assert!(command.starts_with(&format!("examples/pto/{name} ")), "{name}: {command}");
+        let output = Command::new(env!("CARGO_BIN_EXE_pto"))
+            .current_dir(&root)
+            .arg("run")
+            .args(command.split_whitespace())
+            .arg("--json")
+            .output()
+            .expect("pto runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(code(&output), 0, "{name}: {said}{}", String::from_utf8_lossy(&output.stderr));
+        let report: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+        let reports = report["ranks"].as_array().cloned().unwrap_or_else(|| vec![report]);
+        let count = |report: &serde_json::Value| report["instructions"].as_u64().unwrap_or(0);
+        assert!(reports.iter().map(count).sum::<u64>() > 0, "{name} does nothing: {said}");
+    }
+}
+
 #[test]
 fn lowered_programs_are_legal_level_3() {
     let folder = tempfile::tempdir().expect("a folder");

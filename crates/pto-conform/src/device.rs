@@ -122,10 +122,10 @@ pub(crate) fn run(
     };
     synchronise(&mut lowered, target);
     let options = Options { dyn_ub: launch.dyn_ub, ..Options::default() };
-    let report = simulate(&lowered, &lowered.functions[0], target, &arguments, &options);
+    let report = simulate(&lowered, &lowered.functions[0], target, arguments, &options);
     sentences.extend(report.diagnostics.iter().map(sentence));
     match report.status {
-        Status::Fault => DeviceRun::Faulted(sentences),
+        Status::Fault | Status::Interrupted => DeviceRun::Faulted(sentences),
         Status::Ok => {
             let after = report.buffers.into_iter().find(|(name, _)| name == "written");
             DeviceRun::Ran(after.map(|(_, bytes)| bytes).unwrap_or_default(), sentences)
@@ -276,7 +276,7 @@ pub(crate) fn run_collective(
         return on_ranks(&lowered, call, (target, launch), &arguments, ranks.len());
     }
     let options = Options { dyn_ub: launch.dyn_ub, rank: Some(call.caller), ..Options::default() };
-    let report = simulate(&lowered, &lowered.functions[0], target, &arguments, &options);
+    let report = simulate(&lowered, &lowered.functions[0], target, arguments, &options);
     if report.status == Status::Fault {
         return CollectiveRun::Faulted;
     }

@@ -38,9 +38,9 @@ fn engines() -> &'static [Engine] {
             let threads = NonZeroUsize::new(threads).expect("not zero");
             Engine::new().with_backend(backend).with_threads(threads).with_method(method)
         };
-        Backend::available()
-            .flat_map(|backend| ways.into_iter().chain(more).map(move |way| engine(backend, way)))
-            .collect()
+        let each = |backend| ways.into_iter().chain(more).map(move |way| engine(backend, way));
+        let cold = Engine::new().with_cold_tables().with_method(Method::Direct);
+        Backend::available().flat_map(each).chain([cold]).collect()
     })
 }
 

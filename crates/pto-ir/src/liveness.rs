@@ -61,6 +61,8 @@ pub(crate) struct Liveness {
     accesses: Vec<Access>,
     /// For each group: its accesses `start..end`, and how many allocations it has.
     groups: Vec<(u32, u32, u32)>,
+    /// Where the operations stand that have a position, ascending.
+    places: Vec<(u32, Place)>,
     last: u32,
 }
 
@@ -74,10 +76,17 @@ struct Walk<'a> {
     allocations: Vec<Allocation>,
     scopes: Vec<Scope>,
     accesses: Vec<Access>,
+    places: Vec<(u32, Place)>,
     position: u32,
 }
 
 impl Liveness {
+    /// Where the operation at a position stands; none at the ends of loops and branches.
+    pub(crate) fn place(&self, position: u32) -> Option<Place> {
+        let at = self.places.binary_search_by_key(&position, |(position, _)| *position).ok()?;
+        Some(self.places[at].1)
+    }
+
     /// Walks a function whose values are defined where they are used.
     pub(crate) fn new(function: &Function, types: &Types) -> Self {
         let values = function.values.len();
@@ -89,6 +98,7 @@ impl Liveness {
             allocations: Vec::new(),
             scopes: vec![Scope { parent: 0, span: (0, 0), is_loop: false }],
             accesses: Vec::new(),
+            places: Vec::new(),
             position: 0,
         };
         for parameter in function.parameter_ids() {
@@ -216,6 +226,7 @@ impl Walk<'_> {
     fn region(&mut self, region: &Region, number: u32, depth: usize) {
         for op in &region.ops {
             self.position += 1;
+            self.places.push((self.position, op.place));
             match &op.kind {
                 OpKind::For(inner) if depth < NESTING => {
                     let scope = self.open(number, true);
@@ -323,7 +334,8 @@ impl Walk<'_> {
             (group.0, group.1) = (start as u32, (start + count) as u32);
             start += count;
         }
-        Liveness { allocations: self.allocations, scopes: self.scopes, accesses, groups, last: self.position + 1 }
+        let Self { allocations, scopes, places, .. } = self;
+        Liveness { allocations, scopes, accesses, groups, places, last: self.position + 1 }
     }
 }
 

@@ -31,6 +31,13 @@ impl<'a> Code<'a> {
         code
     }
 
+    /// True if the program gives this tile an address.
+    pub(crate) fn assigns(&self, tile: ValueId) -> bool {
+        self.steps
+            .iter()
+            .any(|step| matches!(step, Step::Op(OpKind::Assign { tile: assigned, .. }) if *assigned == tile))
+    }
+
     fn push(&mut self, step: Step<'a>, place: Place) -> usize {
         self.steps.push(step);
         self.places.push(place);

@@ -10,7 +10,7 @@ use crate::state::{TileState, View, known};
 use crate::timing::{self, Cost};
 
 /// Lanes whose bursts are counted; the others of an instruction are taken to be like them.
-pub(crate) const SAMPLED_LANES: usize = 512;
+pub(crate) const SAMPLED_LANES: usize = 256;
 
 impl Machine<'_> {
     pub(crate) fn cost(

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use pto_ir::{Flag, Footprint, Pipe, Place};
 
 use crate::clock::{Clock, Clocks, PIPES, slot};
+use crate::hazard::Seen;
 
 /// Instructions that a pipe's queue holds before the scalar unit has to wait for it.
 const QUEUE: usize = 4096;
@@ -207,6 +208,17 @@ impl Device {
         if pipe == Pipe::S {
             self.now = self.now.max(until);
         }
+    }
+
+    /// How far the work of a pipe has been seen, or may yet be seen by waiting for a flag that is set.
+    pub(crate) fn seen(&self, pipe: Pipe) -> Seen {
+        let own = slot(pipe);
+        let others = || Pipe::EACH.into_iter().filter(|other| *other != pipe);
+        let pending = self.flags.values().map(|pending| pending.seen.0[own]);
+        let up_to = others().map(|other| self.clocks.of(other).0[own]).chain(pending).collect();
+        let touching = others().filter(|other| matches!(other, Pipe::S | Pipe::V | Pipe::Mte2 | Pipe::Mte3));
+        let by_all = touching.map(|other| self.clocks.of(other).0[own]).min().unwrap_or(0);
+        Seen { up_to, by_all }
     }
 
     /// The cycle of the scalar unit.

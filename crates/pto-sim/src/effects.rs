@@ -1,5 +1,8 @@
 //! What instructions do to memory.
 
+use std::sync::OnceLock;
+
+use pto_exec::host::Engine;
 use pto_exec::{Fault, Memory, Plan};
 use pto_ir::check::rules::TRANSFER_SHAPE;
 use pto_ir::{Diagnostic, Pipe, ValueId};
@@ -54,7 +57,7 @@ impl Machine<'_> {
                 let (rows, cols) = extents(src);
                 let bytes = rows * cols * src.tile.element.size();
                 let cost = self.timing.map_or(0, |timing| timing.vector(bytes));
-                Ok(Outcome { slots: Slots::default(), marked: None, cost: Cost { scalar: 0, mover: cost } })
+                Ok(Outcome { slots: Slots::default(), hit: false, cost: Cost { scalar: 0, mover: cost } })
             }
             Work::Collective(_) => Err((isa::POLICY_NAME, "a collective has no single effect".into())),
             Work::Tile { instruction, dst, src, idx } => self.tile_scatter(instruction, dst, src, idx.as_ref(), step),
@@ -65,10 +68,9 @@ impl Machine<'_> {
         }
     }
 
-    /// The bytes of a tile, up to the end of UB where its last row is a window of a wider one.
+    /// The bytes of a tile.
     pub(crate) fn tile_slice(&self, state: &TileState) -> &[u8] {
-        let (start, end) = state.allocation();
-        &self.ub[start as usize..(end as usize).min(self.ub.len())]
+        bytes_of(&self.ub, state)
     }
 
     pub(crate) fn same_extents(&self, view: &View, tile: &TileState) -> Result<(), Refusal> {
@@ -96,7 +98,7 @@ impl Machine<'_> {
             _ => rows,
         };
         let mover = self.timing.map_or(0, |timing| timing.dma(bursts, rows * cols * size));
-        Outcome { slots: Slots::default(), marked: None, cost: Cost { scalar: 0, mover } }
+        Outcome { slots: Slots::default(), hit: false, cost: Cost { scalar: 0, mover } }
     }
 
     /// The plan of a step, made anew only when its operands changed shape.
@@ -147,9 +149,10 @@ impl Machine<'_> {
             });
         }
         let cleared = if instruction.clears_destination(self.target) { end - start } else { 0 };
+        let mut slots = Slots::default();
         if let (Some(idx), true) = (idx, self.options.sanitize) {
-            let slots = tile_slots(instruction, idx, &lanes);
-            let met = self.collisions.count(slots.iter().copied(), dst.tile.elements().unwrap_or(0));
+            slots = Slots { starts: tile_slots(instruction, idx, &lanes), length: 1, runs_per_lane: 1 };
+            let met = self.collisions.count(slots.lanes(), dst.tile.elements().unwrap_or(0));
             self.lanes.collisions += met.collisions;
             if let Some(slot) = met.first {
                 let message = format!(
@@ -161,7 +164,7 @@ impl Machine<'_> {
             }
         }
         let mover = self.timing.map_or(0, |timing| timing.vector_scatter(done.written, cleared));
-        Ok(Outcome { slots: Slots::default(), marked: None, cost: Cost { scalar: 0, mover } })
+        Ok(Outcome { slots, hit: false, cost: Cost { scalar: 0, mover } })
     }
 
     pub(crate) fn count(&mut self, done: pto_exec::Lanes) {
@@ -182,59 +185,94 @@ impl Machine<'_> {
         step: u32,
         scatter: Option<Option<Pipe>>,
     ) -> Result<Outcome, Refusal> {
-        let gather = scatter.is_none();
         let plan = self.plan(instruction, step)?;
-        let lanes = self.tile_slice(idx).to_vec();
+        // UB leaves the machine for the while: a scatter reads its lanes in place.
+        let mut ub = std::mem::take(&mut self.ub);
+        // A gather may overwrite its lanes.
+        let copied = scatter.is_none().then(|| bytes_of(&ub, idx).to_vec());
         // Before it runs: an instruction that faults is the one that people want to see.
-        self.picture(instruction, view, idx, &lanes, step);
+        self.picture(instruction, view, idx, bytes_of(&ub, idx), step);
+        let before = (self.options.explore && scatter.is_some()).then(|| self.buffers[view.buffer].bytes.clone());
         let size = view.tensor.element.size();
         let first = (view.offset * size) as usize;
         let length = (view.tensor.span().unwrap_or(0) * size) as usize;
-        let before = self.options.explore.then(|| self.buffers[view.buffer].bytes.clone());
-        let (start, end) = payload.allocation();
-        let ran = {
-            let table = &mut self.buffers[view.buffer].bytes[first..first + length];
-            let memory = if gather {
-                let room = (end as usize).min(self.ub.len());
-                Memory::MGather { dst: &mut self.ub[start as usize..room], table, idx: &lanes }
-            } else {
-                Memory::MScatter {
-                    table,
-                    src: self.ub.get(start as usize..(end as usize).min(self.ub.len())).unwrap_or(&[]),
-                    idx: &lanes,
-                }
-            };
-            plan.run(memory, self.options.schedule)
+        let table = &mut self.buffers[view.buffer].bytes[first..first + length];
+        let ran = match scatter {
+            None => {
+                let ((start, end), room) = (payload.allocation(), ub.len());
+                let dst = &mut ub[start as usize..(end as usize).min(room)];
+                let idx = copied.as_deref().unwrap_or(&[]);
+                plan.run(Memory::MGather { dst, table, idx }, self.options.schedule)
+            }
+            Some(_) => {
+                let (src, idx) = (bytes_of(&ub, payload), bytes_of(&ub, idx));
+                plan.run_on(engine(table), Memory::MScatter { table, src, idx }, self.options.schedule)
+            }
         };
-        let done = ran.map_err(refusal)?;
-        self.plans[step as usize] = Some(plan);
-        self.count(done);
+        let outcome = ran.map_err(refusal).and_then(|done| {
+            self.plans[step as usize] = Some(plan);
+            self.count(done);
+            let lanes = copied.as_deref().unwrap_or_else(|| bytes_of(&ub, idx));
+            let outcome = self.memory_outcome(instruction, (payload, idx, lanes), view, (step, done), scatter)?;
+            if let Some(before) = before {
+                self.explore(instruction, (payload, &ub), view, lanes, &before)?;
+            }
+            Ok(outcome)
+        });
+        self.ub = ub;
+        outcome
+    }
+
+    /// What a memory instruction has shown: its lanes' slots, where they met, what it cost.
+    fn memory_outcome(
+        &mut self,
+        instruction: &Instruction,
+        (payload, idx, lanes): (&TileState, &TileState, &[u8]),
+        view: &View,
+        (step, done): (u32, pto_exec::Lanes),
+        scatter: Option<Option<Pipe>>,
+    ) -> Result<Outcome, Refusal> {
         // What goes to a window is delivered byte by byte.
         let limit = match (self.options.sanitize || self.owner(view.buffer).is_some(), self.is_device()) {
             (true, _) => usize::MAX,
             (false, true) => SAMPLED_LANES,
             (false, false) => 0,
         };
-        let slots =
-            if limit > 0 { Slots::of(instruction, self.target, view, (idx, &lanes), limit)? } else { Slots::default() };
-        let (met, marked) = match scatter {
+        let room = std::mem::take(&mut self.room);
+        let inside = done.skipped + done.clamped + done.wrapped + done.zeroed == 0;
+        let slots = if limit > 0 {
+            Slots::of(instruction, self.target, view, (idx, lanes, inside), (limit, room))?
+        } else {
+            Slots::default()
+        };
+        let (met, hit) = match scatter {
             Some(writer) if self.options.sanitize => self.meet(view, &slots, writer),
-            _ => (Met::default(), None),
+            _ => (Met::default(), false),
         };
         if self.options.sanitize {
-            self.negative_lanes(idx, &lanes, step);
-            if !gather {
+            self.negative_lanes(idx, lanes, step);
+            if scatter.is_some() {
                 self.collisions(instruction, view, met, step);
             }
         }
-        if let Some(before) = before
-            && !gather
-        {
-            self.explore(instruction, payload, view, &lanes, &before)?;
-        }
-        let cost = self.cost(instruction, payload, view, &slots, (done, met), gather);
-        Ok(Outcome { slots, marked, cost })
+        let cost = self.cost(instruction, payload, view, &slots, (done, met), scatter.is_none());
+        Ok(Outcome { slots, hit, cost })
     }
+}
+
+/// Bytes of a table that stays in the near caches.
+const NEAR: usize = 1 << 20;
+
+/// What carries out scatters: large tables have left the caches since the last one.
+fn engine(table: &[u8]) -> &'static Engine {
+    static COLD: OnceLock<Engine> = OnceLock::new();
+    if table.len() > NEAR { COLD.get_or_init(|| Engine::new().with_cold_tables()) } else { Engine::shared() }
+}
+
+/// The bytes of a tile, up to the end of UB where its last row is a window of a wider one.
+fn bytes_of<'u>(ub: &'u [u8], state: &TileState) -> &'u [u8] {
+    let (start, end) = state.allocation();
+    ub.get(start as usize..(end as usize).min(ub.len())).unwrap_or(&[])
 }
 
 pub(crate) fn refusal(fault: Fault) -> Refusal {

@@ -63,7 +63,7 @@ impl Machine<'_> {
     pub(crate) fn end(&mut self) {
         // Flags that are left after an instruction faulted are no finding of their own.
         let trapped = self.stopped && self.device.stuck().is_empty();
-        if self.is_device() && !trapped && !self.asked_to_stop() {
+        if self.is_device() && !trapped {
             for fault in self.device.finish() {
                 self.flag_fault(fault);
             }

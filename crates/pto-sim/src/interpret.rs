@@ -26,13 +26,14 @@ impl Machine<'_> {
                 self.trap(rules::LAUNCH_LIMIT, at as u32, format!("expected at most {} steps", self.options.max_steps));
                 break;
             }
-            if steps.is_multiple_of(1024) {
-                if self.asked_to_stop() {
-                    break;
-                }
-                if let Some(progress) = self.options.progress {
-                    progress(self.instructions);
-                }
+            if steps.is_multiple_of(64) && self.asked_to_stop() {
+                self.interrupted = true;
+                break;
+            }
+            if steps.is_multiple_of(1024)
+                && let Some(progress) = self.options.progress
+            {
+                progress(self.instructions);
             }
             at = match self.code.steps[at] {
                 Step::Op(OpKind::Return(_)) => break,
@@ -59,7 +60,10 @@ impl Machine<'_> {
             };
         }
         self.pump();
-        self.end();
+        // What is missing at the end of a program is not missing where it was interrupted.
+        if !self.interrupted {
+            self.end();
+        }
     }
 
     fn begin_loop(&mut self, op: &For, at: usize, end: usize, rounds: &mut Vec<Round>) -> usize {

@@ -14,17 +14,17 @@ use crate::state::{TileState, Value, View, known};
 use crate::work::Refusal;
 
 impl Machine<'_> {
-    /// Where lanes of a scatter meet; on a device this marks the slots for the race detector as well.
-    pub(crate) fn meet(&mut self, view: &View, slots: &Slots, writer: Option<Pipe>) -> (Met, Option<u32>) {
+    /// Where lanes of a scatter meet, and whether the race detector has taken note of the slots, as on a device.
+    pub(crate) fn meet(&mut self, view: &View, slots: &Slots, writer: Option<Pipe>) -> (Met, bool) {
         let size = view.tensor.element.size();
         let length = self.buffers[view.buffer].length;
         match writer {
             Some(pipe) if self.is_device() => {
                 let shadow = &mut self.buffers[view.buffer].shadow;
-                let (number, meeting) = shadow.mark(Kind::Write, pipe, length, size, slots);
-                (Met::of(meeting, slots.runs_per_lane), Some(number))
+                let meeting = shadow.hit(Kind::Write, pipe, (length, size), slots);
+                (Met::of(meeting, slots.runs_per_lane), true)
             }
-            _ => (self.collisions.count(slots.lanes(), length / size), None),
+            _ => (self.collisions.count(slots.lanes(), length / size), false),
         }
     }
 
@@ -61,7 +61,11 @@ impl Machine<'_> {
         let (rows, cols, size) = (known(tile.valid_rows), known(tile.valid_cols), tile.element.size());
         let sign = |lane: &[u8]| lane[size as usize - 1] & 0x80 != 0;
         // One look over the whole tile, padding included, usually settles it.
-        if !lanes.chunks_exact(size as usize).any(sign) {
+        let any = match size {
+            4 => lanes.as_chunks().0.iter().fold(0, |all, lane| all | i32::from_le_bytes(*lane)) < 0,
+            _ => lanes.chunks_exact(size as usize).any(sign),
+        };
+        if !any {
             return;
         }
         let negative = |row: u64, col: u64| sign(&lanes[(tile.offset(row, col) * size) as usize..][..size as usize]);
@@ -100,7 +104,7 @@ impl Machine<'_> {
     pub(crate) fn explore(
         &mut self,
         instruction: &Instruction,
-        src: &TileState,
+        (src, ub): (&TileState, &[u8]),
         view: &View,
         lanes: &[u8],
         before: &[u8],
@@ -120,7 +124,7 @@ impl Machine<'_> {
         let slots = reference::slots(instruction, self.target, lanes).map_err(refusal)?;
         let cols = known(src.tile.valid_cols);
         let mut writers: std::collections::BTreeMap<u64, Vec<f64>> = Default::default();
-        let tile = self.tile_slice(src).to_vec();
+        let tile = &ub[src.tile.address.unwrap_or(0) as usize..];
         let size = element.size() as usize;
         for (lane, slot) in slots.iter().enumerate() {
             let Some(slot) = slot else { continue };

@@ -77,13 +77,13 @@ impl Default for Options<'_> {
 
 /// Runs a function of a program on a target.
 ///
-/// On `a2a3` and `a5` tiles need addresses and instructions flags: lower the function first if it has none. The report
-/// holds whatever went wrong; there is no other failure.
+/// On `a2a3` and `a5` tiles need addresses and instructions flags: lower the function first if it has none. The arrays
+/// are worked on in place and come back in the report, which also holds whatever went wrong; there is no other failure.
 pub fn simulate(
     module: &Module,
     function: &Function,
     target: Target,
-    arguments: &BTreeMap<String, Argument>,
+    arguments: BTreeMap<String, Argument>,
     options: &Options<'_>,
 ) -> Report {
     let code = Code::new(function);
@@ -111,6 +111,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) next: u64,
     pub(crate) plans: Vec<Option<Plan>>,
     pub(crate) collisions: Collisions,
+    /// Room for the slots of the next instruction.
+    pub(crate) room: Vec<u64>,
     pub(crate) lanes: Lanes,
     pub(crate) instructions: u64,
     pub(crate) nondeterministic: Vec<Nondeterministic>,
@@ -119,11 +121,14 @@ pub(crate) struct Machine<'a> {
     pub(crate) unflushed: Option<u32>,
     pub(crate) flushing: bool,
     pub(crate) stopped: bool,
+    pub(crate) interrupted: bool,
     /// The other ranks, where there are any.
     pub(crate) peers: Option<Peers<'a>>,
     /// Where tiles without addresses go on targets without a UB.
     bump: u64,
     homes: BTreeMap<u32, u64>,
+    /// Tile parameters that have no address yet, and what they hold.
+    pub(crate) arriving: BTreeMap<u32, Vec<u8>>,
     diagnostics: Vec<Diagnostic>,
     said: BTreeSet<(&'static str, Place, Vec<Place>)>,
     spans: Vec<Span>,
@@ -156,6 +161,7 @@ impl<'a> Machine<'a> {
             next: 0,
             plans: vec![None; code.steps.len()],
             collisions: Collisions::default(),
+            room: Vec::new(),
             lanes: Lanes::default(),
             instructions: 0,
             nondeterministic: Vec::new(),
@@ -164,9 +170,11 @@ impl<'a> Machine<'a> {
             unflushed: None,
             flushing: false,
             stopped: false,
+            interrupted: false,
             peers: None,
             bump: 0,
             homes: BTreeMap::new(),
+            arriving: BTreeMap::new(),
             diagnostics: Vec::new(),
             said: BTreeSet::new(),
             spans: Vec::new(),
@@ -221,12 +229,13 @@ impl<'a> Machine<'a> {
     }
 
     /// Binds the parameters; false, with findings, if the arguments do not fit.
-    fn bind(&mut self, arguments: &BTreeMap<String, Argument>) -> bool {
+    fn bind(&mut self, mut arguments: BTreeMap<String, Argument>) -> bool {
         for id in self.function.parameter_ids() {
-            self.bind_parameter(id, arguments);
+            let argument = arguments.remove(self.function.value(id).name.as_ref());
+            self.bind_parameter(id, argument);
         }
         let names: Vec<&str> = self.function.parameter_ids().map(|id| self.function.value(id).name.as_ref()).collect();
-        for name in arguments.keys().filter(|name| !names.contains(&name.as_str())) {
+        for name in arguments.keys() {
             let message = format!("expected one of the parameters {}, found an argument `{name}`", names.join(", "));
             self.say(Diagnostic::new(rules::LAUNCH_ARGUMENT, self.function.place, message));
         }
@@ -238,10 +247,10 @@ impl<'a> Machine<'a> {
         self.diagnostics.iter().find(|d| d.severity == Severity::Error).map(|d| d.message.clone())
     }
 
-    pub(crate) fn bind_parameter(&mut self, id: ValueId, arguments: &BTreeMap<String, Argument>) {
+    pub(crate) fn bind_parameter(&mut self, id: ValueId, argument: Option<Argument>) {
         let value = self.function.value(id);
         let name = value.name.to_string();
-        let Some(argument) = arguments.get(&name) else {
+        let Some(argument) = argument else {
             let message = format!("expected an argument for parameter `{name}`, found none");
             return self.say(Diagnostic::new(rules::LAUNCH_ARGUMENT, value.place, message));
         };
@@ -250,7 +259,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn bind_one(&mut self, id: ValueId, name: &str, argument: &Argument) -> Result<(), Refusal> {
+    fn bind_one(&mut self, id: ValueId, name: &str, argument: Argument) -> Result<(), Refusal> {
         let unfit = |message: String| (rules::LAUNCH_ARGUMENT, message);
         let ty = self.module.types.get(self.function.value(id).ty).clone();
         let bound = match (&ty, argument) {
@@ -258,24 +267,24 @@ impl<'a> Machine<'a> {
                 Value::Pointer { buffer: self.add_buffer(name, *element, bytes), offset: 0 }
             }
             (Type::View(view), Argument::Array(bytes)) => {
-                let buffer = self.add_buffer(name, view.element, bytes);
                 let shape: Option<Vec<u64>> = view.shape.iter().copied().collect();
                 let shape = shape
                     .ok_or_else(|| unfit("a view parameter with unknown extents cannot be bound to an array".into()))?;
                 let tensor = packed_view(view, &shape).map_err(unfit)?;
                 let needed = tensor.span().unwrap_or(u64::MAX).saturating_mul(view.element.size());
-                if needed > bytes.len() as u64 {
-                    let found = bytes.len();
+                let found = bytes.len();
+                let buffer = self.add_buffer(name, view.element, bytes);
+                if needed > found as u64 {
                     let message = format!("expected at least {needed} bytes for `{name}`, found {found}");
                     return Err((rules::BOUNDS_BUFFER, message));
                 }
                 Value::View(Box::new(View { buffer, offset: 0, tensor, rank: shape.len() }))
             }
-            (Type::Tile(tile), Argument::Array(bytes)) => self.bind_tile(id, name, *tile, bytes).map_err(unfit)?,
-            (Type::Index | Type::Boolean, Argument::Integer(value)) => Value::Integer(*value),
-            (Type::Scalar(element), Argument::Integer(value)) if element.is_integer() => Value::Integer(*value),
-            (Type::Scalar(_), Argument::Integer(value)) => Value::Float(*value as f64),
-            (Type::Scalar(element), Argument::Float(value)) if !element.is_integer() => Value::Float(*value),
+            (Type::Tile(tile), Argument::Array(bytes)) => self.bind_tile(id, name, *tile, &bytes).map_err(unfit)?,
+            (Type::Index | Type::Boolean, Argument::Integer(value)) => Value::Integer(value),
+            (Type::Scalar(element), Argument::Integer(value)) if element.is_integer() => Value::Integer(value),
+            (Type::Scalar(_), Argument::Integer(value)) => Value::Float(value as f64),
+            (Type::Scalar(element), Argument::Float(value)) if !element.is_integer() => Value::Float(value),
             (Type::Group(_), _) => {
                 return Err(unfit(format!("`{name}` is a group, which spans ranks: run the program on several")));
             }
@@ -292,31 +301,36 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn add_buffer(&mut self, name: &str, element: ElementType, bytes: &[u8]) -> usize {
-        let buffer = Buffer {
-            name: name.into(),
-            element,
-            bytes: bytes.to_vec(),
-            length: bytes.len() as u64,
-            shadow: Shadow::default(),
-        };
+    fn add_buffer(&mut self, name: &str, element: ElementType, bytes: Vec<u8>) -> usize {
+        let length = bytes.len() as u64;
+        let buffer = Buffer { name: name.into(), element, bytes, length, shadow: Shadow::default() };
         self.buffers.push(buffer);
         self.buffers.len() - 1
     }
 
-    /// A tile parameter arrives loaded: its valid region from the array.
+    /// A tile parameter arrives loaded, its valid region from the array: at a place of its own, or where the program
+    /// assigns it.
     fn bind_tile(&mut self, id: ValueId, name: &str, tile: Tile, bytes: &[u8]) -> Result<Value, String> {
         let tile = with_known_valid(tile, tile.valid_rows.known(), tile.valid_cols.known());
-        let state = self.place_tile(id, tile, None);
         let size = tile.element.size();
-        let (rows, cols) = (known(tile.valid_rows), known(tile.valid_cols));
-        let needed = rows.saturating_mul(cols).saturating_mul(size);
+        let needed = known(tile.valid_rows).saturating_mul(known(tile.valid_cols)).saturating_mul(size);
         if needed != bytes.len() as u64 {
             return Err(format!("expected {needed} bytes for the valid region of `{name}`, found {}", bytes.len()));
         }
-        let base = state.tile.address.unwrap_or(0);
-        let (start, end) = state.allocation();
-        self.reserve(end);
+        if self.code.assigns(id) {
+            self.arriving.insert(id.0, bytes.to_vec());
+            return Ok(Value::Tile(Box::new(TileState { tile, owner: id.0 })));
+        }
+        let state = self.place_tile(id, tile, None);
+        self.reserve(state.allocation().1);
+        self.fill_tile(&state, bytes, 0)?;
+        Ok(Value::Tile(Box::new(state)))
+    }
+
+    /// The valid region of a tile takes the elements of an array, in row-major order.
+    pub(crate) fn fill_tile(&mut self, state: &TileState, bytes: &[u8], step: u32) -> Result<(), String> {
+        let (tile, size) = (&state.tile, state.tile.element.size());
+        let (base, cols) = (tile.address.unwrap_or(0), known(tile.valid_cols));
         for (lane, value) in bytes.chunks_exact(size as usize).enumerate() {
             let (row, col) = (lane as u64 / cols, lane as u64 % cols);
             let at = (base + tile.offset(row, col) * size) as usize;
@@ -324,10 +338,9 @@ impl<'a> Machine<'a> {
             room.copy_from_slice(value);
         }
         for (from, to) in state.valid_ranges() {
-            self.contents.write(state.owner, from, to, 0);
+            self.contents.write(state.owner, from, to, step);
         }
-        debug_assert!(start <= end, "a tile's allocation is a range");
-        Ok(Value::Tile(Box::new(state)))
+        Ok(())
     }
 
     /// Gives a tile its place: the address named, or, where there is no UB to share, a place of its own.
@@ -358,7 +371,11 @@ impl<'a> Machine<'a> {
         let errors = self.diagnostics.iter().any(|d| d.severity == Severity::Error);
         let busy = self.device.busy().filter(|(_, cycles)| *cycles > 0).collect();
         Report {
-            status: if errors { Status::Fault } else { Status::Ok },
+            status: match (errors, self.interrupted) {
+                (true, _) => Status::Fault,
+                (false, true) => Status::Interrupted,
+                (false, false) => Status::Ok,
+            },
             target: self.target,
             entry: self.function.name.clone(),
             cycles: if self.is_device() { self.device.total() } else { 0 },

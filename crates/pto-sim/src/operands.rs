@@ -139,9 +139,15 @@ impl Machine<'_> {
                     return self.trap(pto_isa::rules::SHAPE_NEGATIVE, step, "expected a UB address of zero or more");
                 };
                 state.tile.address = Some(address);
-                if self.tile_fits(&state, step) {
-                    self.set_value(*tile, Value::Tile(Box::new(state)));
+                if !self.tile_fits(&state, step) {
+                    return;
                 }
+                if let Some(bytes) = self.arriving.remove(&tile.0)
+                    && let Err(message) = self.fill_tile(&state, &bytes, step)
+                {
+                    return self.trap(pto_isa::rules::BUDGET_UB, step, message);
+                }
+                self.set_value(*tile, Value::Tile(Box::new(state)));
             }
             OpKind::SetValidShape { tile, rows, cols } => {
                 let (rows, cols) = (self.operand(*rows), self.operand(*cols));

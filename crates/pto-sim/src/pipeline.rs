@@ -15,8 +15,8 @@ use crate::work::{Issued, Work};
 pub(crate) struct Outcome {
     /// Elements of the table's buffer that were touched.
     pub(crate) slots: Slots,
-    /// The number under which the slots that are written were marked.
-    pub(crate) marked: Option<u32>,
+    /// True if the race detector has taken note of the slots that are written.
+    pub(crate) hit: bool,
     pub(crate) cost: Cost,
 }
 
@@ -80,8 +80,9 @@ impl Machine<'_> {
         if self.is_device() {
             self.phases(issued, &outcome);
         } else if self.options.sanitize {
-            self.record_writes(&issued.work, step);
+            self.record_writes(&issued.work, &outcome, step);
         }
+        self.room = outcome.slots.starts;
         if matches!(issued.work, Work::Scatter { .. }) && self.target == Target::A5 {
             self.unflushed = Some(step);
             self.flushing = false;

@@ -12,6 +12,8 @@ pub enum Status {
     Ok,
     /// An error while running.
     Fault,
+    /// Stopped from outside: what is reported is of the part that ran.
+    Interrupted,
 }
 
 /// What happened to the lanes of all gathers and scatters.

@@ -25,12 +25,14 @@ impl Slots {
     }
 
     /// The slots of a memory instruction that has run without a fault; of its first `limit` lanes where that is cheaper.
+    ///
+    /// `inside` says that no lane was out of range. The slots go to `room`, whatever it held.
     pub(crate) fn of(
         instruction: &Instruction,
         target: Target,
         view: &View,
-        (idx, lanes): (&TileState, &[u8]),
-        limit: usize,
+        (idx, lanes, inside): (&TileState, &[u8], bool),
+        (limit, mut room): (usize, Vec<u64>),
     ) -> Result<Self, Refusal> {
         let mode = instruction.coalesce(target).unwrap_or(Coalesce::Elem);
         let columns = known(instruction.payload().valid_cols);
@@ -44,8 +46,14 @@ impl Slots {
             let length = if mode == Coalesce::Elem { 1 } else { columns };
             let capacity = instruction.capacity(target).unwrap_or(0);
             let oob = instruction.policy().map_or(OutOfBounds::Undefined, |policy| policy.oob_or_default());
-            let starts = resolve((idx, lanes), (capacity, oob), limit, |slot| view.offset + slot * stride);
-            return Ok(Self { starts, length, runs_per_lane: 1 });
+            let oob = (!inside).then_some(oob);
+            room.clear();
+            if stride == 1 {
+                resolve((idx, lanes), (capacity, oob), (limit, &mut room), |slot| view.offset + slot);
+            } else {
+                resolve((idx, lanes), (capacity, oob), (limit, &mut room), |slot| view.offset + slot * stride);
+            }
+            return Ok(Self { starts: room, length, runs_per_lane: 1 });
         }
         let slots = reference::slots(instruction, target, lanes).map_err(refusal)?;
         let starts: Vec<u64> = slots.into_iter().flatten().map(|slot| slot + view.offset).collect();
@@ -54,23 +62,25 @@ impl Slots {
     }
 }
 
-/// The lanes of an index tile after the policy, mapped; device lanes are unsigned 32-bit numbers.
+/// The lanes of an index tile after the policy, if one is needed, mapped; device lanes are unsigned 32-bit numbers.
+#[inline(always)]
 fn resolve(
     (idx, lanes): (&TileState, &[u8]),
-    (capacity, oob): (u64, OutOfBounds),
-    limit: usize,
+    (capacity, oob): (u64, Option<OutOfBounds>),
+    (limit, starts): (usize, &mut Vec<u64>),
     map: impl Fn(u64) -> u64,
-) -> Vec<u64> {
+) {
     let tile = &idx.tile;
     let (rows, cols) = (known(tile.valid_rows), known(tile.valid_cols));
     let words = lanes.as_chunks::<4>().0;
-    let mut starts = Vec::with_capacity(((rows * cols) as usize).min(limit));
+    starts.reserve(((rows * cols) as usize).min(limit));
+    let lane = |word: &[u8; 4]| u64::from(u32::from_le_bytes(*word));
     let resolved = |word: &[u8; 4]| {
-        let index = u64::from(u32::from_le_bytes(*word));
+        let index = lane(word);
         let slot = match oob {
             _ if index < capacity => index,
-            OutOfBounds::Clamp if capacity > 0 => capacity - 1,
-            OutOfBounds::Wrap if capacity > 0 => index % capacity,
+            Some(OutOfBounds::Clamp) if capacity > 0 => capacity - 1,
+            Some(OutOfBounds::Wrap) if capacity > 0 => index % capacity,
             _ => return None,
         };
         Some(map(slot))
@@ -81,10 +91,14 @@ fn resolve(
         }
         if tile.is_row_major() {
             let first = (row * tile.cols) as usize;
-            starts.extend(words[first..first + cols as usize].iter().filter_map(&resolved));
+            let words = &words[first..first + cols as usize];
+            // Where all are in range, as almost always, no lane needs a decision.
+            match oob {
+                None => starts.extend(words.iter().map(|word| map(lane(word)))),
+                Some(_) => starts.extend(words.iter().filter_map(resolved)),
+            }
         } else {
             starts.extend((0..cols).filter_map(|col| resolved(&words[tile.offset(row, col) as usize])));
         }
     }
-    starts
 }

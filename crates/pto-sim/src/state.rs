@@ -85,6 +85,9 @@ impl TileState {
         let size = tile.element.size();
         let base = tile.address.unwrap_or(0);
         let range = |first: u64, count: u64| (base + first * size, base + (first + count) * size);
+        if tile.is_row_major() && (cols == tile.cols || rows == 1) {
+            return vec![range(0, rows * cols)];
+        }
         let mut ranges: Vec<(u64, u64)> = if tile.is_row_major() {
             (0..rows).map(|row| range(row * tile.cols, cols)).collect()
         } else if !tile.is_boxed() {

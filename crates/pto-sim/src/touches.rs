@@ -107,12 +107,10 @@ impl Machine<'_> {
         }
         let buffer = &mut self.buffers[view.buffer];
         let length = buffer.length;
-        // What a scatter writes was marked when its lanes were looked at for collisions.
-        let number = match (kind, outcome.marked) {
-            (Kind::Write, Some(number)) => number,
-            _ => buffer.shadow.mark(kind, pipe, length, size, &outcome.slots).0,
-        };
-        if let Some(race) = buffer.shadow.settle(number, kind, access, &clock, (length, size), &outcome.slots) {
+        // What a scatter writes was noted when its lanes were looked at for collisions.
+        let elements = (&outcome.slots, kind == Kind::Write && outcome.hit);
+        let seen = || self.device.seen(pipe);
+        if let Some(race) = buffer.shadow.settle(kind, access, (&clock, seen), (length, size), elements) {
             let name = format!("`{}`", buffer.name);
             self.race(rules::RACE_GM, &name, &race, kind, pipe, step);
         }
@@ -198,8 +196,10 @@ impl Machine<'_> {
     }
 
     /// Where there are no pipes, only whose data the bytes hold matters.
-    pub(crate) fn record_writes(&mut self, work: &Work, step: u32) {
+    pub(crate) fn record_writes(&mut self, work: &Work, outcome: &Outcome, step: u32) {
         let written = match work {
+            // Slots that no lane names keep what they held.
+            Work::Tile { dst, idx: Some(_), .. } => return self.record_slots(dst, &outcome.slots.starts, step),
             // A tile with a pad value is filled to its padded extents.
             Work::Load { tile, .. } if tile.tile.pad != PadValue::Null => {
                 let (start, end) = tile.allocation();
@@ -213,6 +213,18 @@ impl Machine<'_> {
             for (start, end) in state.valid_ranges() {
                 self.contents.write(state.owner, start, end, step);
             }
+        }
+    }
+
+    /// Slots of a tile were written one by one; neighbours count as one range.
+    fn record_slots(&mut self, state: &TileState, slots: &[u64], step: u32) {
+        let mut slots = slots.to_vec();
+        slots.sort_unstable();
+        slots.dedup();
+        let (first, size) = (state.tile.address.unwrap_or(0), state.tile.element.size());
+        for run in slots.chunk_by(|a, b| a + 1 == *b) {
+            let (from, to) = (first + run[0] * size, first + (run[run.len() - 1] + 1) * size);
+            self.contents.write(state.owner, from, to, step);
         }
     }
 }

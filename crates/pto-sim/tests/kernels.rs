@@ -54,7 +54,7 @@ impl Kernel {
     fn run(self, target: Target, arguments: &[(&str, Argument)], options: &Options<'_>) -> Report {
         let arguments: BTreeMap<String, Argument> =
             arguments.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
-        simulate(&self.module, &self.function, target, &arguments, options)
+        simulate(&self.module, &self.function, target, arguments, options)
     }
 }
 
@@ -300,7 +300,7 @@ fn a_scalar_read_of_an_unwritten_element_is_found() {
         let y = k.define("y", Type::Scalar(ElementType::I32));
         k.op(OpKind::GetValue { result: y, tile, offset });
         for target in [Target::Cpu, Target::A2A3] {
-            let report = simulate(&k.module, &k.function, target, &BTreeMap::new(), &Options::default());
+            let report = simulate(&k.module, &k.function, target, BTreeMap::new(), &Options::default());
             assert_eq!(rules(&report), if written { vec![] } else { vec!["uninit.read"] });
         }
     }

@@ -43,6 +43,7 @@ pub(crate) fn verdict(report: &Report) -> (Tone, String) {
     let (errors, warnings) = (findings(report, Severity::Error), findings(report, Severity::Warning));
     let (tone, mut words) = match report.status {
         Status::Fault => (Tone::Bad, "fault".to_owned()),
+        Status::Interrupted => (Tone::Bad, "interrupted, what follows is of the part that ran".to_owned()),
         Status::Ok if errors > 0 => (Tone::Bad, "wrong".to_owned()),
         Status::Ok if warnings > 0 => (Tone::Warn, "ok".to_owned()),
         Status::Ok => (Tone::Good, "ok".to_owned()),

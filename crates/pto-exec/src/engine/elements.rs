@@ -5,6 +5,7 @@ use pto_isa::{Atomic, ElementType};
 use super::cost::{Method, PARALLEL_LANES, Skew};
 use super::share::Sample;
 use super::{Engine, cuts};
+use crate::kernel::BLOCK;
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::{Bounds, Part};
 use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run, gather};
@@ -159,12 +160,25 @@ impl Scatter<'_> {
         if self.undo_is_cheaper(table) {
             return self.direct_with_undo(table);
         }
+        let ahead = engine.cold_tables;
         if let Some(offsets) = lookup.check_whole(engine.backend, run) {
-            kernel.scatter(engine.backend, table, whole(run, offsets?), tile);
+            let (moved, part) = (whole(run, offsets?), if ahead { BLOCK } else { run.length });
+            for from in (0..run.length).step_by(part.max(1)) {
+                let moved = moved.part(from, run.length.min(from + part));
+                if ahead {
+                    moved.prefetch(table, kernel.size());
+                }
+                kernel.scatter(engine.backend, table, moved, tile);
+            }
             return Ok(0);
         }
         engine.check_lanes(&lookup, run)?;
-        Ok(lookup.for_each_block(engine.backend, run, &mut |moved| kernel.scatter(engine.backend, table, moved, tile)))
+        Ok(lookup.for_each_block(engine.backend, run, &mut |moved| {
+            if ahead {
+                moved.prefetch(table, kernel.size());
+            }
+            kernel.scatter(engine.backend, table, moved, tile);
+        }))
     }
 
     /// True if saving the table costs less than looking at all lanes beforehand.

@@ -170,7 +170,9 @@ impl Checker<'_> {
                 Some(other) if placed[other.at].0.value == placed[span.at].0.value => {}
                 Some(other) => {
                     if said.insert((other.at, span.at)) && said.len() <= 100 {
-                        self.overlap(placed[other.at], placed[span.at]);
+                        let written = liveness.place(span.span.0).map(|place| (place, placed[span.at].0.value));
+                        let read = liveness.place(other.span.1).map(|place| (place, placed[other.at].0.value));
+                        self.overlap(placed[other.at], placed[span.at], [written, read]);
                     }
                 }
                 None => {
@@ -181,7 +183,13 @@ impl Checker<'_> {
         }
     }
 
-    fn overlap(&mut self, first: (&Allocation, (u64, u64)), second: (&Allocation, (u64, u64))) {
+    /// Two tiles share bytes; where known, which of them is written and where the other one is read after that.
+    fn overlap(
+        &mut self,
+        first: (&Allocation, (u64, u64)),
+        second: (&Allocation, (u64, u64)),
+        [written, read]: [Option<(Place, ValueId)>; 2],
+    ) {
         // The one that comes later in the text is the one to move.
         let (first, second) = if first.0.place <= second.0.place { (first, second) } else { (second, first) };
         let range = |(start, end): (u64, u64)| format!("[0x{start:x}, 0x{end:x})");
@@ -193,7 +201,13 @@ impl Checker<'_> {
             range(first.1)
         );
         let diagnostic = Diagnostic::new(&rules::ALIAS_LIVE, second.0.place, message).on(self.target);
-        let diagnostic = self.about(diagnostic, first.0.value);
+        let mut diagnostic = self.about(diagnostic, first.0.value);
+        if let Some((place, value)) = written {
+            diagnostic = diagnostic.label(place, format!("{} is written here", self.name(value)));
+        }
+        if let Some((place, value)) = read {
+            diagnostic = diagnostic.label(place, format!("and {} is read here", self.name(value)));
+        }
         self.report(diagnostic);
     }
 }

@@ -7,7 +7,7 @@
 //! depend on timing.
 //!
 //! Contiguous accesses live in a map of ranges ([`ranges`]). Scattered ones (the table of a gather or scatter) would
-//! make one range per lane, so they go to an array of epochs beside the buffer ([`scattered`]), one entry per element.
+//! make one range per lane, so they go to sets of elements beside the buffer ([`scattered`]), one bit per element.
 //!
 //! Limits: only the path that was executed is judged, and every rank by itself.
 
@@ -17,7 +17,7 @@ mod scattered;
 use pto_ir::Pipe;
 
 pub(crate) use ranges::Ranges;
-pub(crate) use scattered::Scattered;
+pub(crate) use scattered::{Scattered, Seen};
 
 use crate::clock::{Clock, slot};
 use crate::slots::Slots;
@@ -70,20 +70,20 @@ impl Shadow {
         race.or_else(|| self.scattered.find(kind, access, clock, start, end))
     }
 
-    /// Marks the elements that lanes touch; returns the number of the access and the starts that met.
-    pub(crate) fn mark(&mut self, kind: Kind, pipe: Pipe, length: u64, size: u64, elements: &Slots) -> (u32, Vec<u64>) {
-        self.scattered.mark(kind, pipe, length, size, elements)
+    /// Looks at the elements that an instruction is about to touch; returns the starts of lanes that met.
+    pub(crate) fn hit(&mut self, kind: Kind, pipe: Pipe, buffer: (u64, u64), elements: &Slots) -> Vec<u64> {
+        self.scattered.hit(kind, pipe, buffer, elements)
     }
 
-    /// Says when marked elements were accessed, in a buffer of `length` bytes, and reports the first race.
+    /// A scattered access to elements that were [`hit`](Self::hit) before or not, in a buffer of this many bytes with
+    /// so many for each element; reports the first race.
     pub(crate) fn settle(
         &mut self,
-        number: u32,
         kind: Kind,
         access: Access,
-        clock: &Clock,
+        (clock, seen): (&Clock, impl FnOnce() -> Seen),
         (length, size): (u64, u64),
-        elements: &Slots,
+        (elements, hit): (&Slots, bool),
     ) -> Option<Race> {
         let mut race = None;
         // Usually nothing in the whole buffer is unseen; only otherwise is each lane looked at.
@@ -97,7 +97,7 @@ impl Shadow {
                 break;
             }
         }
-        let scattered = self.scattered.settle(number, kind, access, clock, size, elements);
+        let scattered = self.scattered.settle(kind, access, (clock, seen), (length, size), (elements, hit));
         race.or(scattered)
     }
 }

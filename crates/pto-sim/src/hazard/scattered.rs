@@ -1,7 +1,13 @@
-//! Accesses to scattered elements: for each pipe and way, which access touched each element last.
+//! Accesses to scattered elements: for each pipe and way, which elements were touched, by what.
 //!
-//! An element holds the number of an access, which is new for every instruction executed. So one pass over the lanes
-//! both records them and shows which of them meet: an element that already holds the number was hit before.
+//! A lane costs a bit. The elements that one step touches form a [`Group`] with a bit for each element of the buffer,
+//! and later rounds of that step join it as long as no pipe can tell them apart. So a group stands for accesses that
+//! race with the same ones, and a loop keeps as many groups as it has steps that scatter, times the few moments that
+//! pipes still tell apart. What does not fit goes to an array with the number of the last access to each element
+//! ([`Settled`]), which is exact as well and larger.
+//!
+//! While an instruction is executed its elements are in a bit map of their own ([`Layer::hit`]): an element that is
+//! there already is one where two lanes meet.
 
 use pto_ir::Pipe;
 
@@ -9,22 +15,43 @@ use super::{Access, Kind, Race};
 use crate::clock::{Clock, slot};
 use crate::slots::Slots;
 
-/// Accesses that are remembered before those that no element holds any more are forgotten.
-const REMEMBERED: usize = 1 << 20;
+/// Groups that a layer keeps; with one bit each that is two bytes for each element.
+const GROUPS: usize = 16;
 
-/// The last access of one pipe, in one way, to each element of a buffer.
+/// A set of elements.
+#[derive(Clone, Debug, Default)]
+struct Elements(Vec<u64>);
+
+/// Accesses of one step that nothing can tell apart.
+#[derive(Clone, Debug)]
+struct Group {
+    /// The latest epoch: whoever has seen it has seen all.
+    epoch: u64,
+    step: u32,
+    elements: Elements,
+}
+
+/// The last of the accesses that left their groups, for each element.
+#[derive(Clone, Debug, Default)]
+struct Settled {
+    /// The number of the last access to each element; 0 where there was none.
+    marks: Vec<u32>,
+    /// Epoch and step of each access, by its number.
+    accesses: Vec<(u64, u32)>,
+}
+
+/// The accesses of one pipe, in one way, to elements of one size.
 #[derive(Clone, Debug)]
 struct Layer {
     pipe: Pipe,
     kind: Kind,
     /// Bytes of an element.
     size: u64,
-    /// The latest epoch: if that was seen, all were.
-    latest: u64,
-    /// The number of the last access to each element; 0 where there was none.
-    marks: Vec<u32>,
-    /// Epoch and step of each access, by its number.
-    accesses: Vec<(u64, u32)>,
+    /// What the instruction that is being executed has touched; empty between instructions.
+    hit: Elements,
+    /// From the oldest to the newest; all newer than what has settled.
+    groups: Vec<Group>,
+    settled: Settled,
 }
 
 /// The scattered accesses to one buffer.
@@ -34,35 +61,121 @@ pub(crate) struct Scattered {
     layers: Vec<Layer>,
 }
 
-impl Layer {
-    fn access(&self, mark: u32) -> Access {
-        let (epoch, step) = self.accesses[mark as usize];
-        Access { pipe: self.pipe, epoch, step }
+/// How far pipes have seen, or may come to see, the work of one pipe.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// Every epoch that some pipe or pending flag has seen up to: only these tell accesses apart.
+    pub(crate) up_to: Vec<u64>,
+    /// The epoch that every other pipe which touches memory has seen.
+    pub(crate) by_all: u64,
+}
+
+impl Seen {
+    /// True if someone may see the earlier epoch without the later one.
+    fn tells_apart(&self, earlier: u64, later: u64) -> bool {
+        self.up_to.iter().any(|epoch| (earlier..later).contains(epoch))
+    }
+}
+
+/// The bits of a word that elements `first..end` take, where `word` is the first or last that they touch.
+fn mask(word: u64, first: u64, end: u64) -> u64 {
+    let (low, high) = (first.max(word * 64) - word * 64, end.min(word * 64 + 64) - word * 64);
+    (u64::MAX >> (64 - (high - low))) << low
+}
+
+impl Elements {
+    fn new(count: u64) -> Self {
+        Self(vec![0; count.div_ceil(64) as usize])
     }
 
-    /// True if the layer may hold an access that races with one of `kind` by a pipe with this clock.
-    fn matters(&self, kind: Kind, pipe: Pipe, clock: &Clock) -> bool {
-        (kind == Kind::Write || self.kind == Kind::Write) && self.pipe != pipe && clock.0[slot(self.pipe)] < self.latest
+    /// Adds runs of elements; the starts of those whose first element was there have met.
+    fn add(&mut self, elements: &Slots, met: &mut Vec<u64>) {
+        if elements.length == 1 {
+            let words = &mut self.0[..];
+            for &start in &elements.starts {
+                let Some(word) = words.get_mut((start / 64) as usize) else { continue };
+                let before = *word;
+                *word = before | 1 << (start % 64);
+                if *word == before {
+                    rare(met, start);
+                }
+            }
+            return;
+        }
+        for &start in elements.starts.iter().filter(|_| elements.length > 0) {
+            let end = start + elements.length;
+            if self.0.get((start / 64) as usize).is_some_and(|word| word & 1 << (start % 64) != 0) {
+                rare(met, start);
+            }
+            for word in start / 64..end.div_ceil(64) {
+                let Some(bits) = self.0.get_mut(word as usize) else { break };
+                *bits |= mask(word, start, end);
+            }
+        }
     }
 
-    /// The first unseen element that overlaps bytes `start..end`.
-    fn find(&self, clock: &Clock, start: u64, end: u64) -> Option<Race> {
-        let seen = clock.0[slot(self.pipe)];
-        let first = (start / self.size) as usize;
-        let last = (end.div_ceil(self.size) as usize).min(self.marks.len());
-        let unseen = |mark: &u32| *mark != 0 && self.accesses[*mark as usize].0 > seen;
-        let element = first + self.marks.get(first..last)?.iter().position(unseen)?;
-        let byte = (element as u64 * self.size).max(start);
-        Some(Race { earlier: self.access(self.marks[element]), earlier_kind: self.kind, byte })
+    /// Moves the elements of a set, all of them in `runs`, here.
+    fn take(&mut self, from: &mut Self, runs: &Slots) {
+        let take = |to: &mut u64, from: &mut u64| *to |= std::mem::take(from);
+        // Going through the whole set is faster where many of its words have been touched.
+        let words = runs.length.div_ceil(64) + 1;
+        if runs.starts.len() as u64 * words * 4 >= self.0.len() as u64 {
+            self.0.iter_mut().zip(&mut from.0).for_each(|(to, from)| take(to, from));
+            return;
+        }
+        for &start in &runs.starts {
+            let words = (start / 64) as usize..(start + runs.length).div_ceil(64) as usize;
+            let (Some(to), Some(from)) = (self.0.get_mut(words.clone()), from.0.get_mut(words)) else { continue };
+            to.iter_mut().zip(from).for_each(|(to, from)| take(to, from));
+        }
     }
 
-    /// A number for a new access.
-    fn number(&mut self) -> u32 {
-        if self.accesses.len() >= REMEMBERED {
+    fn join(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine |= theirs);
+    }
+
+    /// The first element within `first..end`.
+    fn first_within(&self, first: u64, end: u64) -> Option<u64> {
+        let end = end.min(self.0.len() as u64 * 64);
+        (first / 64..end.div_ceil(64)).find_map(|word| {
+            let bits = self.0.get(word as usize)? & mask(word, first, end);
+            (bits != 0).then(|| word * 64 + u64::from(bits.trailing_zeros()))
+        })
+    }
+
+    fn each(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().enumerate().flat_map(|(at, word)| {
+            let mut rest = *word;
+            std::iter::from_fn(move || {
+                let bit = rest.trailing_zeros();
+                rest &= rest.checked_sub(1)?;
+                Some(at * 64 + bit as usize)
+            })
+        })
+    }
+}
+
+/// A lane that met another one. Out of line, where it does not slow the others down.
+#[cold]
+#[inline(never)]
+fn rare(met: &mut Vec<u64>, start: u64) {
+    met.push(start);
+}
+
+impl Settled {
+    /// Takes a group, newer than all before it.
+    fn put(&mut self, group: &Group) {
+        if self.marks.is_empty() {
+            self.marks = vec![0; group.elements.0.len() * 64];
+            self.accesses = vec![(0, 0)];
+        }
+        let number = self.accesses.len() as u32;
+        self.accesses.push((group.epoch, group.step));
+        group.elements.each().for_each(|element| self.marks[element] = number);
+        // Each element holds one number, so half of these at least are held by none.
+        if self.accesses.len() > 2 * self.marks.len() + 1024 {
             self.forget();
         }
-        self.accesses.push((0, 0));
-        (self.accesses.len() - 1) as u32
     }
 
     /// Forgets accesses that no element holds any more.
@@ -80,17 +193,72 @@ impl Layer {
         self.accesses = kept;
     }
 
-    /// Marks the elements and returns the starts that were marked by this access before.
-    fn mark(&mut self, elements: &Slots, number: u32) -> Vec<u64> {
-        let mut meeting = Vec::new();
-        for start in &elements.starts {
-            let Some(slots) = self.marks.get_mut(*start as usize..(start + elements.length) as usize) else { continue };
-            if slots.first() == Some(&number) {
-                meeting.push(*start);
+    /// The first element within `first..end` whose access has not been seen.
+    fn unseen(&self, seen: u64, first: u64, end: u64) -> Option<(u64, (u64, u32))> {
+        let end = (end as usize).min(self.marks.len());
+        let marks = self.marks.get(first as usize..end)?;
+        let unseen = |mark: &u32| *mark != 0 && self.accesses[*mark as usize].0 > seen;
+        let at = marks.iter().position(unseen)?;
+        Some((first + at as u64, self.accesses[marks[at] as usize]))
+    }
+}
+
+impl Layer {
+    /// True if the layer may hold an access that races with one of `kind` by a pipe with this clock.
+    fn matters(&self, kind: Kind, pipe: Pipe, clock: &Clock) -> bool {
+        let latest = self.groups.last().map_or(0, |group| group.epoch);
+        (kind == Kind::Write || self.kind == Kind::Write) && self.pipe != pipe && clock.0[slot(self.pipe)] < latest
+    }
+
+    /// The first unseen element that overlaps bytes `start..end`, by the newest access to touch any.
+    fn find(&self, clock: &Clock, start: u64, end: u64) -> Option<Race> {
+        let seen = clock.0[slot(self.pipe)];
+        let (first, last) = (start / self.size, end.div_ceil(self.size));
+        let unseen = self.groups.iter().rev().take_while(|group| group.epoch > seen);
+        let mut found =
+            unseen.map(|group| Some((group.elements.first_within(first, last)?, (group.epoch, group.step))));
+        let found = found.find_map(|found| found).or_else(|| self.settled.unseen(seen, first, last));
+        let (element, (epoch, step)) = found?;
+        let earlier = Access { pipe: self.pipe, epoch, step };
+        Some(Race { earlier, earlier_kind: self.kind, byte: (element * self.size).max(start) })
+    }
+
+    /// The elements of an access, those that were hit included, join the groups.
+    fn record(&mut self, access: Access, elements: &Slots, hit: bool, seen: impl FnOnce() -> Seen) {
+        let same = |group: &Group| (group.epoch, group.step) == (access.epoch, access.step);
+        let position = self.groups.iter().rposition(same).unwrap_or_else(|| {
+            if self.groups.len() == GROUPS {
+                self.compact(&seen());
             }
-            slots.fill(number);
+            let elements = Elements(vec![0; self.hit.0.len()]);
+            self.groups.push(Group { epoch: access.epoch, step: access.step, elements });
+            self.groups.len() - 1
+        });
+        let group = &mut self.groups[position];
+        if hit {
+            group.elements.take(&mut self.hit, elements);
+        } else {
+            group.elements.add(elements, &mut Vec::new());
         }
-        meeting
+    }
+
+    /// Makes room for new groups.
+    fn compact(&mut self, seen: &Seen) {
+        let mut kept: Vec<Group> = Vec::with_capacity(GROUPS + 1);
+        for group in self.groups.drain(..).filter(|group| group.epoch > seen.by_all) {
+            let alike = kept.iter_mut().find(|k| k.step == group.step && !seen.tells_apart(k.epoch, group.epoch));
+            match alike {
+                Some(alike) => {
+                    alike.elements.join(&group.elements);
+                    alike.epoch = group.epoch;
+                }
+                None => kept.push(group),
+            }
+        }
+        kept.sort_by_key(|group| group.epoch);
+        let settle = kept.len().saturating_sub(GROUPS * 3 / 4);
+        kept.drain(..settle).for_each(|group| self.settled.put(&group));
+        self.groups = kept;
     }
 }
 
@@ -103,36 +271,35 @@ impl Scattered {
             .find_map(|layer| layer.find(clock, start, end))
     }
 
-    /// Marks elements of a buffer of `length` bytes as accessed; returns the number of the access and where lanes meet.
-    pub(crate) fn mark(&mut self, kind: Kind, pipe: Pipe, length: u64, size: u64, elements: &Slots) -> (u32, Vec<u64>) {
+    fn layer(&mut self, kind: Kind, pipe: Pipe, (length, size): (u64, u64)) -> &mut Layer {
         let same = |layer: &Layer| (layer.kind, layer.pipe, layer.size) == (kind, pipe, size);
         let position = self.layers.iter().position(same).unwrap_or_else(|| {
-            let marks = vec![0; (length / size) as usize];
-            self.layers.push(Layer { pipe, kind, size, latest: 0, marks, accesses: vec![(0, 0)] });
+            let (hit, groups, settled) = (Elements::new(length / size), Vec::new(), Settled::default());
+            self.layers.push(Layer { pipe, kind, size, hit, groups, settled });
             self.layers.len() - 1
         });
-        let layer = &mut self.layers[position];
-        let number = layer.number();
-        (number, layer.mark(elements, number))
+        &mut self.layers[position]
     }
 
-    /// Says when the marked access happened, and reports the first race with another pipe's.
+    /// Looks at the elements that an instruction is about to access; returns the starts of lanes that met.
+    pub(crate) fn hit(&mut self, kind: Kind, pipe: Pipe, buffer: (u64, u64), elements: &Slots) -> Vec<u64> {
+        let mut meeting = Vec::new();
+        self.layer(kind, pipe, buffer).hit.add(elements, &mut meeting);
+        meeting
+    }
+
+    /// Records an access to elements of a buffer of this many bytes and bytes for each element, `hit` before or not, and
+    /// reports the first race with another pipe's.
     pub(crate) fn settle(
         &mut self,
-        number: u32,
         kind: Kind,
         access: Access,
-        clock: &Clock,
-        size: u64,
-        elements: &Slots,
+        (clock, seen): (&Clock, impl FnOnce() -> Seen),
+        buffer: (u64, u64),
+        (elements, hit): (&Slots, bool),
     ) -> Option<Race> {
-        let same = |layer: &&mut Layer| (layer.kind, layer.pipe, layer.size) == (kind, access.pipe, size);
-        if let Some(layer) = self.layers.iter_mut().find(same) {
-            layer.latest = access.epoch;
-            if let Some(entry) = layer.accesses.get_mut(number as usize) {
-                *entry = (access.epoch, access.step);
-            }
-        }
+        self.layer(kind, access.pipe, buffer).record(access, elements, hit, seen);
+        let size = buffer.1;
         let others = self.layers.iter().filter(|layer| layer.matters(kind, access.pipe, clock));
         let meets = |layer: &Layer| {
             let race = |start: &u64| layer.find(clock, start * size, (start + elements.length) * size);
@@ -147,22 +314,45 @@ mod tests {
     use super::*;
     use crate::clock::Clocks;
 
-    fn slots(starts: &[u64]) -> Slots {
-        Slots { starts: starts.to_vec(), length: 1, runs_per_lane: 1 }
+    const ELEMENTS: u64 = 200;
+    const BUFFER: (u64, u64) = (ELEMENTS * 4, 4);
+
+    fn slots(starts: &[u64], length: u64) -> Slots {
+        Slots { starts: starts.to_vec(), length, runs_per_lane: 1 }
     }
 
-    fn access(scattered: &mut Scattered, clocks: &Clocks, pipe: Pipe, step: u32, starts: &[u64]) -> Option<Race> {
-        let (number, _) = scattered.mark(Kind::Write, pipe, 64, 4, &slots(starts));
-        let access = Access { pipe, epoch: clocks.epoch(pipe), step };
-        scattered.settle(number, Kind::Write, access, clocks.of(pipe), 4, &slots(starts))
+    fn seen(clocks: &Clocks, pipe: Pipe) -> Seen {
+        let others = Pipe::EACH.into_iter().filter(|other| *other != pipe);
+        let up_to: Vec<u64> = others.map(|other| clocks.of(other).0[slot(pipe)]).collect();
+        let by_all = up_to.iter().copied().min().unwrap_or(0);
+        Seen { up_to, by_all }
+    }
+
+    fn access(
+        scattered: &mut Scattered,
+        clocks: &Clocks,
+        kind: Kind,
+        access: Access,
+        elements: &Slots,
+    ) -> Option<Race> {
+        let hit = kind == Kind::Write;
+        if hit {
+            scattered.hit(kind, access.pipe, BUFFER, elements);
+        }
+        let seen = || seen(clocks, access.pipe);
+        scattered.settle(kind, access, (clocks.of(access.pipe), seen), BUFFER, (elements, hit))
+    }
+
+    fn now(clocks: &Clocks, pipe: Pipe, step: u32) -> Access {
+        Access { pipe, epoch: clocks.epoch(pipe), step }
     }
 
     #[test]
     fn only_the_elements_that_were_hit_race() {
         let mut clocks = Clocks::new();
         let mut scattered = Scattered::default();
-        assert_eq!(access(&mut scattered, &clocks, Pipe::V, 7, &[3, 9]), None);
-        let write = Access { pipe: Pipe::V, epoch: clocks.epoch(Pipe::V), step: 7 };
+        let write = now(&clocks, Pipe::V, 7);
+        assert_eq!(access(&mut scattered, &clocks, Kind::Write, write, &slots(&[3, 9], 1)), None);
         let read = Access { pipe: Pipe::Mte2, epoch: 1, step: 8 };
         let find = |scattered: &Scattered, clocks: &Clocks, start, end| {
             scattered.find(Kind::Read, read, clocks.of(Pipe::Mte2), start, end).map(|race| (race.earlier, race.byte))
@@ -170,7 +360,8 @@ mod tests {
         assert_eq!(find(&scattered, &clocks, 0, 12), None);
         assert_eq!(find(&scattered, &clocks, 0, 13), Some((write, 12)));
         assert_eq!(find(&scattered, &clocks, 38, 64), Some((write, 38)));
-        assert!(access(&mut scattered, &clocks, Pipe::S, 9, &[9]).is_some());
+        let scalar = now(&clocks, Pipe::S, 9);
+        assert!(access(&mut scattered, &clocks, Kind::Write, scalar, &slots(&[9], 1)).is_some());
         clocks.order(Pipe::V, Pipe::Mte2);
         clocks.order(Pipe::S, Pipe::Mte2);
         assert_eq!(find(&scattered, &clocks, 0, 64), None);
@@ -178,24 +369,111 @@ mod tests {
 
     #[test]
     fn lanes_that_meet_are_found_anew_for_every_access() {
+        let clocks = Clocks::new();
         let mut scattered = Scattered::default();
-        for _ in 0..3 {
-            let (_, meeting) = scattered.mark(Kind::Write, Pipe::V, 64, 4, &slots(&[1, 2, 1, 1]));
-            assert_eq!(meeting, [1, 1]);
+        for (starts, length) in [(&[1, 130, 1, 1][..], 1), (&[0, 96, 0, 0], 96)] {
+            for _ in 0..3 {
+                let elements = slots(starts, length);
+                assert_eq!(scattered.hit(Kind::Write, Pipe::V, BUFFER, &elements), [starts[0]; 2]);
+                let (access, seen) = (now(&clocks, Pipe::V, 1), || seen(&clocks, Pipe::V));
+                scattered.settle(Kind::Write, access, (clocks.of(Pipe::V), seen), BUFFER, (&elements, true));
+            }
         }
     }
 
     #[test]
     fn forgetting_keeps_what_elements_still_hold() {
-        let clocks = Clocks::new();
-        let mut scattered = Scattered::default();
-        access(&mut scattered, &clocks, Pipe::V, 1, &[5]);
-        for step in 0..10 {
-            access(&mut scattered, &clocks, Pipe::V, step, &[6]);
+        let mut settled = Settled::default();
+        for step in 1..10 {
+            let mut elements = Elements::new(ELEMENTS);
+            elements.add(&slots(if step == 1 { &[5, 6] } else { &[6] }, 1), &mut Vec::new());
+            settled.put(&Group { epoch: u64::from(step), step, elements });
         }
-        scattered.layers[0].forget();
-        assert_eq!(scattered.layers[0].accesses.len(), 3);
-        let held = scattered.layers[0].access(scattered.layers[0].marks[5]);
-        assert_eq!(held.step, 1);
+        settled.forget();
+        assert_eq!(settled.accesses.len(), 3);
+        assert_eq!((settled.unseen(0, 5, 6), settled.unseen(0, 6, 7)), (Some((5, (1, 1))), Some((6, (9, 9)))));
+        assert_eq!((settled.unseen(1, 0, 200), settled.unseen(9, 0, 200)), (Some((6, (9, 9))), None));
+    }
+
+    /// Everything that was ever accessed, and how.
+    #[derive(Default)]
+    struct Everything(Vec<(Kind, Access, Vec<u64>)>);
+
+    impl Everything {
+        /// The accesses that race with one of `kind` by a pipe to an element.
+        fn racing(&self, kind: Kind, pipe: Pipe, clock: &Clock, element: u64) -> Vec<Access> {
+            let conflicts = |earlier: Kind| kind == Kind::Write || earlier == Kind::Write;
+            let races = |(earlier, access, elements): &&(Kind, Access, Vec<u64>)| {
+                conflicts(*earlier) && access.unseen_by(pipe, clock) && elements.contains(&element)
+            };
+            self.0.iter().filter(races).map(|(_, access, _)| *access).collect()
+        }
+    }
+
+    /// Against a list of every access, with pipes ordered at random and more steps than there are groups.
+    #[test]
+    fn the_same_races_as_by_keeping_everything() {
+        let mut state = 1u64;
+        let mut random = move |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let pipes = [Pipe::S, Pipe::V, Pipe::Mte2, Pipe::Mte3];
+        let (mut races, mut settled) = (0, 0);
+        for round in 0..100 {
+            let (mut clocks, mut scattered, mut everything) =
+                (Clocks::new(), Scattered::default(), Everything::default());
+            let steps = if round % 2 == 0 { 3 } else { 60 };
+            for _ in 0..400 {
+                let pipe = pipes[random(4) as usize];
+                if random(5) == 0 {
+                    let to = pipes[random(4) as usize];
+                    if random(50) == 0 {
+                        clocks.join_all()
+                    } else {
+                        clocks.order(pipe, to)
+                    }
+                    continue;
+                }
+                let kind = if random(2) == 0 { Kind::Read } else { Kind::Write };
+                let access_now = now(&clocks, pipe, random(steps) as u32);
+                let length = [1, 1, 3, 70][random(4) as usize];
+                let starts: Vec<u64> = (0..random(4)).map(|_| random(ELEMENTS / length) * length).collect();
+                let touched: Vec<u64> = starts.iter().flat_map(|start| *start..start + length).collect();
+                let clock = *clocks.of(pipe);
+                let expected: Vec<u64> = touched
+                    .iter()
+                    .copied()
+                    .filter(|element| !everything.racing(kind, pipe, &clock, *element).is_empty())
+                    .collect();
+                let found = access(&mut scattered, &clocks, kind, access_now, &slots(&starts, length));
+                assert_eq!(found.is_some(), !expected.is_empty(), "round {round}");
+                if let Some(race) = found {
+                    let racing = everything.racing(kind, pipe, &clock, race.byte / 4);
+                    let named = |a: &Access| (a.pipe, a.step) == (race.earlier.pipe, race.earlier.step);
+                    assert!(racing.iter().any(named), "round {round}: {race:?} is none of {racing:?}");
+                    races += 1;
+                }
+                everything.0.push((kind, access_now, touched));
+                settled += scattered.layers.iter().filter(|layer| !layer.settled.marks.is_empty()).count();
+                assert!(scattered.layers.iter().all(|layer| layer.groups.len() <= GROUPS));
+            }
+        }
+        assert!(races > 1000 && settled > 100, "{races} races, {settled} layers that settled");
+    }
+
+    #[test]
+    fn a_loop_keeps_few_groups() {
+        let (mut clocks, mut scattered) = (Clocks::new(), Scattered::default());
+        for round in 0..10_000u64 {
+            for step in 0..3 {
+                let write = now(&clocks, Pipe::V, step);
+                access(&mut scattered, &clocks, Kind::Write, write, &slots(&[round % ELEMENTS], 1));
+            }
+            clocks.order(Pipe::V, Pipe::Mte2);
+            clocks.order(Pipe::Mte2, Pipe::V);
+        }
+        let layer = &scattered.layers[0];
+        assert!(layer.groups.len() <= GROUPS && layer.settled.marks.is_empty(), "{}", layer.groups.len());
     }
 }

@@ -97,7 +97,8 @@ impl<'a> Machine<'a> {
                 let place = self.function.value(id).place;
                 self.say(Diagnostic::new(rule, place, message));
             } else if buffers.is_empty() && runs {
-                self.bind_parameter(id, arguments);
+                let argument = arguments.get(self.function.value(id).name.as_ref()).cloned();
+                self.bind_parameter(id, argument);
             }
         }
         let mut word = Word::new(At::Ready(Vec::new()));

@@ -279,7 +279,7 @@ impl Recording {
         };
         let mut bound = arguments.bound();
         bound.extend(self.values.iter().map(|(name, bytes)| (name.clone(), Argument::Array(bytes.clone()))));
-        let report = pto_sim::simulate(&module, &module.functions[0], self.target, &bound, options);
+        let report = pto_sim::simulate(&module, &module.functions[0], self.target, bound, options);
         arguments.take_results(&report);
         report
     }
@@ -288,7 +288,7 @@ impl Recording {
     fn refused(&self, diagnostics: Vec<Diagnostic>, options: &Options<'_>) -> Report {
         let name = self.module.functions[0].name.as_str();
         let module = pto_ir::FunctionBuilder::new(name).finish();
-        let report = pto_sim::simulate(&module, &module.functions[0], self.target, &BTreeMap::new(), options);
+        let report = pto_sim::simulate(&module, &module.functions[0], self.target, BTreeMap::new(), options);
         Report { status: Status::Fault, diagnostics, ..report }
     }
 

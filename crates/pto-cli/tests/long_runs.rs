@@ -1,0 +1,120 @@
+//! Runs that take long: bounded memory, and Ctrl-C.
+#![cfg(target_os = "linux")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// A kernel that loads, gathers, scatters and stores in a loop, with flags of its own.
+fn kernel(folder: &Path) -> PathBuf {
+    let path = folder.join("long.pto");
+    let text = r#"module {
+  func.func @long(%table: !pto.ptr<f32>, %lanes: !pto.ptr<i32>, %to: !pto.ptr<f32>, %rounds: index) {
+    %tv = pto.make_tensor_view %table, shape = [256, 8], strides = [8, 1] : !pto.tensor_view<256x8xf32>
+    %lv = pto.make_tensor_view %lanes, shape = [64, 8], strides = [8, 1] : !pto.tensor_view<64x8xi32>
+    %ov = pto.make_tensor_view %to, shape = [64, 8], strides = [8, 1] : !pto.tensor_view<64x8xf32>
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %a0 = arith.constant 0 : i64
+    %a1 = arith.constant 32 : i64
+    %idx = pto.alloc_tile addr = %a0 : !pto.tile_buf<vec, 1x8xi32>
+    %src = pto.alloc_tile addr = %a1 : !pto.tile_buf<vec, 1x8xf32>
+    pto.set_flag["PIPE_MTE3", "PIPE_MTE2", "EVENT_ID1"]
+    scf.for %i = %c0 to %rounds step %c1 {
+      %row = arith.remsi %i, %c64 : index
+      %l = pto.partition_view %lv, offsets = [%row, 0], sizes = [1, 8] : !pto.tensor_view<64x8xi32> -> !pto.partition_tensor_view<1x8xi32>
+      %o = pto.partition_view %ov, offsets = [%row, 0], sizes = [1, 8] : !pto.tensor_view<64x8xf32> -> !pto.partition_tensor_view<1x8xf32>
+      pto.wait_flag["PIPE_MTE3", "PIPE_MTE2", "EVENT_ID1"]
+      pto.tload ins(%l : !pto.partition_tensor_view<1x8xi32>) outs(%idx : !pto.tile_buf<vec, 1x8xi32>)
+      pto.set_flag["PIPE_MTE2", "PIPE_V", "EVENT_ID1"]
+      pto.wait_flag["PIPE_MTE2", "PIPE_V", "EVENT_ID1"]
+      pto.mgather ins(%tv, %idx : !pto.tensor_view<256x8xf32>, !pto.tile_buf<vec, 1x8xi32>) outs(%src : !pto.tile_buf<vec, 1x8xf32>) {coalesce = #pto<coalesce elem>}
+      pto.mscatter ins(%src, %idx : !pto.tile_buf<vec, 1x8xf32>, !pto.tile_buf<vec, 1x8xi32>) outs(%tv : !pto.tensor_view<256x8xf32>) {coalesce = #pto<coalesce elem>}
+      pto.set_flag["PIPE_V", "PIPE_MTE3", "EVENT_ID1"]
+      pto.wait_flag["PIPE_V", "PIPE_MTE3", "EVENT_ID1"]
+      pto.tstore ins(%src : !pto.tile_buf<vec, 1x8xf32>) outs(%o : !pto.partition_tensor_view<1x8xf32>)
+      pto.set_flag["PIPE_MTE3", "PIPE_MTE2", "EVENT_ID1"]
+    }
+    pto.wait_flag["PIPE_MTE3", "PIPE_MTE2", "EVENT_ID1"]
+    pto.dcci
+    pto.dsb
+    return
+  }
+}
+"#;
+    std::fs::write(&path, text).expect("a file");
+    path
+}
+
+fn arguments(path: &Path, rounds: u64) -> Vec<String> {
+    let words = format!(
+        "run {} --json --target a5 --arg rounds={rounds} --arg table=iota:256x8 --arg lanes=iota:64x8 --arg to=zeros:64x8",
+        path.display()
+    );
+    words.split(' ').map(str::to_owned).collect()
+}
+
+/// 10^6 tile operations in less memory than a few words for each of them would take.
+#[test]
+fn a_million_tile_operations_in_bounded_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = kernel(folder.path());
+    let run = |rounds: u64, kilobytes: u64| {
+        let limited = format!("ulimit -d {kilobytes} && exec \"$@\"");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &limited, "sh", env!("CARGO_BIN_EXE_pto")]).args(arguments(&path, rounds));
+        shell.output().expect("a shell")
+    };
+    // What a part of it needs is what all of it needs: the trace is full by then.
+    let step = 2 << 10;
+    let enough = (1..64).map(|n| n * step).find(|limit| run(50_000, *limit).status.success()).expect("a limit");
+    let output = run(250_000, enough + step);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{enough} kB: {said}{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!((&report["status"], &report["instructions"]), (&"ok".into(), &1_000_000.into()));
+    assert_eq!(report["diagnostics"], Value::Array(vec![]));
+}
+
+/// Ctrl-C ends a run that would take hours, with a report of what was done.
+#[test]
+fn an_interrupted_run_reports_what_it_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = kernel(folder.path());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pto"));
+    command.args(arguments(&path, 1 << 40)).arg("--max-steps=1000000000000");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("pto starts");
+    // The signal is meant for the run: not before the program catches it.
+    while !catches_interrupt(child.id()) {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended by itself");
+        std::thread::yield_now();
+    }
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(sent.success());
+    let output = child.wait_with_output().expect("an end");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!((&report["status"], &report["interrupted"]), (&"fault".into(), &true.into()));
+    assert!(report["cycles"]["total"].is_u64() && report["lanes"]["written"].is_u64(), "{said}");
+    assert_eq!(report["diagnostics"], Value::Array(vec![]), "what the rest would have done is no finding");
+}
+
+/// True if a process has a handler for SIGINT.
+fn catches_interrupt(id: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 2 != 0)
+}
+
+/// On no terminal there is no progress bar, however long a run takes.
+#[test]
+fn no_progress_bar_into_a_pipe() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = kernel(folder.path());
+    let output = Command::new(env!("CARGO_BIN_EXE_pto")).args(arguments(&path, 5000)).output().expect("pto runs");
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
