@@ -185,3 +185,37 @@ fn hostile_texts_end_soon() {
         assert!(pto(&["fmt", "--form", "dps", "-"], &text).0 <= 1);
     }
 }
+
+/// What a conversion keeps, it keeps exactly; what it leaves out, it says.
+#[test]
+fn nothing_is_dropped_in_silence() {
+    let text = "#tag = #x.tag<7>
+module @m attributes {pto.target_arch = \"a5\", tool.origin = #tag} {
+  func.func private @f(index, !x.y<#tag>) -> i32 attributes {llvm.linkage = \"external\"}
+  func.func @k(%n: index {x.hint}, %g: !pto.group<4x!pto.memref<1x1x1x8x32xf32>>) attributes {pto.kernel_kind = #pto.kernel_kind<vector>, x.unit} {
+    %a = arith.addi %n, %n {x.note = 1 : i8} : index loc(\"k.py\":1:2)
+    return
+  }
+}
+";
+    let (code, dps, said) = pto(&["fmt", "--form", "dps", "-"], text);
+    assert_eq!(code, 0, "{said}");
+    for kept in [
+        "module @m attributes {pto.target_arch = \"a5\", tool.origin = #x.tag<7>} {",
+        "func.func private @f(index, !x.y<#x.tag<7>>) -> i32 attributes {llvm.linkage = \"external\"}",
+        "%g: !pto.group<4x!pto.memref<1x1x1x8x32xf32>>) attributes {pto.kernel_kind = #pto.kernel_kind<vector>, x.unit} {",
+    ] {
+        assert!(dps.contains(kept), "{kept}\n{dps}");
+    }
+    for left_out in ["attribute `x.hint`", "attribute `x.note`", "1 location"] {
+        assert!(said.contains("warning[unsupported.dropped]") && said.contains(left_out), "{said}");
+    }
+    let (code, again, said) = pto(&["fmt", "--form", "dps", "-"], &dps);
+    assert_eq!((code, again, said.as_str()), (0, dps, ""));
+    let (code, out, said) = pto(&["fmt", "--form", "as", "-"], text);
+    assert!(code == 1 && out.is_empty() && said.contains("PTO-AS declares none, found `@f` too"), "{said}");
+    let alone: String = text.lines().filter(|line| !line.contains("@f(")).map(|line| format!("{line}\n")).collect();
+    let (code, assembly, _) = pto(&["fmt", "--form", "as", "-"], &alone);
+    assert!(code == 0 && assembly.contains(".module @m attributes {tool.origin = #x.tag<7>}"), "{assembly}");
+    assert_eq!(pto(&["fmt", "--form", "dps", "-"], &assembly).0, 0);
+}

@@ -3,7 +3,7 @@
 use pto_ir::check::{Reading, check_read, rules};
 use pto_isa::Target;
 
-use crate::diagnostic::{Diagnostic, suggest};
+use crate::diagnostic::{Diagnostic, cap, suggest};
 use crate::elaborate::{Program, operation_names};
 use crate::parser::MAX_DIAGNOSTICS;
 use crate::source::Source;
@@ -36,8 +36,8 @@ impl Program {
         } else {
             pto_ir::check(&self.module, target)
         };
-        let more = found.len() > MAX_DIAGNOSTICS;
-        let mut found: Vec<Diagnostic> = found.into_iter().take(MAX_DIAGNOSTICS).map(Diagnostic::from).collect();
+        let mut found: Vec<Diagnostic> = found.into_iter().map(Diagnostic::from).collect();
+        let more = cap(&mut found);
         for one in found.iter_mut().filter(|one| *one.rule == rules::OP && one.help.is_none()) {
             // An unknown operation is placed at its name.
             let name = source.slice(one.span.unwrap_or_default()).trim_matches('"');

@@ -73,6 +73,24 @@ pub struct Diagnostic {
     pub target: Option<&'static str>,
 }
 
+/// Cuts findings, which stand in the order of the text, to [`MAX_DIAGNOSTICS`](crate::MAX_DIAGNOSTICS): errors stay before
+/// others, so that no number of warnings hides one. Says whether there were more.
+pub(crate) fn cap(found: &mut Vec<Diagnostic>) -> bool {
+    let most = crate::MAX_DIAGNOSTICS;
+    if found.len() <= most {
+        return false;
+    }
+    let errors = found.iter().filter(|one| one.is_error()).count();
+    let mut room = [most.saturating_sub(errors), most];
+    found.retain(|one| {
+        let room = &mut room[usize::from(one.is_error())];
+        let keep = *room > 0;
+        *room = room.saturating_sub(1);
+        keep
+    });
+    true
+}
+
 impl Diagnostic {
     /// A finding without a place, with the rule's own severity.
     pub fn new(rule: &'static Rule, message: impl Into<String>) -> Self {

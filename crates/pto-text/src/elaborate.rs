@@ -38,7 +38,7 @@ use std::collections::{HashMap, HashSet};
 use pto_ir::check::rules as program;
 use pto_ir::{Module, Op as IrOp, OpKind, Operand, Place, Region, Type, TypeId, Unknown, ValueId};
 
-use crate::diagnostic::{Diagnostic, Label, suggest};
+use crate::diagnostic::{Diagnostic, Label, cap, suggest};
 use crate::lexer::Lexer;
 use crate::parser::{MAX_DIAGNOSTICS, Parse};
 use crate::rules;
@@ -121,7 +121,7 @@ pub fn elaborate(parsed: &Parse) -> Program {
         found.retain(|one| !follows(one, &errors, |span| defined.contains(source.slice(span))));
     }
     found.sort_by_key(|one| one.span.map_or(u32::MAX, |span| span.start));
-    if overflow {
+    if cap(&mut found) || overflow {
         let message = format!("only the first {MAX_DIAGNOSTICS} findings are shown");
         found.push(Diagnostic::new(&rules::TOO_MANY, message));
     }
@@ -196,6 +196,8 @@ struct Elaborator<'t> {
     spans: Vec<Span>,
     found: Vec<Diagnostic>,
     overflow: bool,
+    /// How many warnings are kept, and how many errors.
+    kept: [usize; 2],
     /// How many errors there were, those that are not shown included.
     errors: usize,
     /// Where the text could not be parsed, in its order.
@@ -234,6 +236,7 @@ impl<'t> Elaborator<'t> {
             spans: Vec::new(),
             found: Vec::new(),
             overflow: false,
+            kept: [0; 2],
             errors: 0,
             unread,
             foreign: 0,
@@ -259,7 +262,10 @@ impl<'t> Elaborator<'t> {
     fn report(&mut self, found: Diagnostic) {
         self.wrong |= found.is_error();
         self.errors += usize::from(found.is_error());
-        if self.found.len() < MAX_DIAGNOSTICS {
+        // Errors and warnings are counted apart, so that no number of warnings hides an error.
+        let kept = &mut self.kept[usize::from(found.is_error())];
+        if *kept < MAX_DIAGNOSTICS {
+            *kept += 1;
             self.found.push(found);
         } else {
             self.overflow = true;
@@ -285,14 +291,11 @@ impl<'t> Elaborator<'t> {
     // Types and values.
 
     fn read_type(&mut self, node: Node<'t>) -> TypeId {
-        let before = self.found.len();
-        let Read { id, broken } = self.reader.read(&mut self.module.types, node, &mut self.found);
+        let mut found = Vec::new();
+        let Read { id, broken } = self.reader.read(&mut self.module.types, node, &mut found);
         self.wrong |= broken;
         self.errors += usize::from(broken);
-        if self.found.len() > MAX_DIAGNOSTICS {
-            self.found.truncate(before);
-            self.overflow = true;
-        }
+        found.into_iter().for_each(|one| self.report(one));
         id
     }
 
@@ -341,8 +344,11 @@ impl<'t> Elaborator<'t> {
             let mut found = Diagnostic::new(&program::UNDEFINED, format!("`{text}` {why}")).at(arg.node.span());
             if let Some(value) = gone {
                 found = found.with_label(self.function.value(value).place.into(), "defined here, in an inner region");
-            } else if let Some(near) = suggest(text, self.scope.visible()).filter(|_| text.len() > 3) {
-                // Names of one letter are all near each other.
+            } else if text.len() > 3
+                && self.kept[1] < MAX_DIAGNOSTICS
+                && let Some(near) = suggest(text, self.scope.visible())
+            {
+                // Names of one letter are all near each other, and what is not shown needs no help.
                 found = found.with_help(format!("did you mean `{near}`?"));
             }
             self.report(found);

@@ -15,7 +15,7 @@ mod op;
 mod term;
 mod types;
 
-use crate::diagnostic::{Diagnostic, suggest};
+use crate::diagnostic::{Diagnostic, cap, suggest};
 use crate::lexer::Lexer;
 use crate::rules;
 use crate::source::Source;
@@ -69,7 +69,7 @@ pub fn parse(source: &Source) -> Parse {
     parser.check_aliases();
     let Parser { slots, children, comments, mut diagnostics, overflow, stack, scanned, .. } = parser;
     diagnostics.sort_by_key(|found| found.span.map_or(u32::MAX, |span| span.start));
-    if overflow {
+    if cap(&mut diagnostics) || overflow {
         let message = format!("only the first {MAX_DIAGNOSTICS} findings are shown");
         diagnostics.push(Diagnostic::new(&rules::TOO_MANY, message));
     }
@@ -94,6 +94,8 @@ struct Parser<'s> {
     comments: Vec<Span>,
     diagnostics: Vec<Diagnostic>,
     overflow: bool,
+    /// How many warnings, and how many errors.
+    kept: [usize; 2],
     /// An error was reported for this operation; further ones are likely to follow from it.
     quiet: bool,
     /// How many brackets of each sort are open.
@@ -131,6 +133,7 @@ impl<'s> Parser<'s> {
             comments: Vec::new(),
             diagnostics: Vec::new(),
             overflow: false,
+            kept: [0; 2],
             quiet: false,
             open: [0; 4],
             depth: 0,
@@ -293,10 +296,13 @@ impl<'s> Parser<'s> {
 
     /// Reports a finding at the current token unless it has a place of its own.
     fn report(&mut self, mut found: Diagnostic) {
-        if self.diagnostics.len() >= MAX_DIAGNOSTICS {
+        // Errors and warnings are counted apart, so that no number of warnings hides an error.
+        let kept = &mut self.kept[usize::from(found.is_error())];
+        if *kept >= MAX_DIAGNOSTICS {
             self.overflow = true;
             return;
         }
+        *kept += 1;
         found.span.get_or_insert(self.tok.span);
         self.diagnostics.push(found);
     }

@@ -20,6 +20,7 @@ use pto_ir::{
 };
 
 use crate::diagnostic::Diagnostic;
+use crate::parser::MAX_DIAGNOSTICS;
 use crate::rules;
 use crate::span::Span;
 use crate::syntax::Tree;
@@ -139,7 +140,19 @@ impl<'m> Writer<'m> {
     }
 
     fn refuse(&mut self, place: Place, message: impl Into<String>) {
-        self.refused.push(Diagnostic::new(&rules::FORM, message).at(place.into()));
+        self.refuse_with(Diagnostic::new(&rules::FORM, message).at(place.into()));
+    }
+
+    /// Takes note of a reason, as far as reasons are shown.
+    fn refuse_with(&mut self, found: Diagnostic) {
+        match self.refused.len() {
+            0..MAX_DIAGNOSTICS => self.refused.push(found),
+            MAX_DIAGNOSTICS => {
+                let message = format!("only the first {MAX_DIAGNOSTICS} findings are shown");
+                self.refused.push(Diagnostic::new(&rules::TOO_MANY, message));
+            }
+            _ => {}
+        }
     }
 
     /// Writes the comments that stand before an offset of the original text.
@@ -242,7 +255,7 @@ impl<'m> Writer<'m> {
                     self.names[value.0 as usize]
                 );
                 let found = Diagnostic::new(&rules::FORM, message).at(function.value(value).place.into());
-                self.refused.push(found.with_help("place the tiles first: `pto lower --to level3`"));
+                self.refuse_with(found.with_help("place the tiles first: `pto lower --to level3`"));
             }
         }
     }

@@ -76,3 +76,24 @@ fn a_finding_at_the_end_of_the_text_has_a_place() {
     assert!(shown.contains("expected `}`, found the end of the text"), "{shown}");
     assert!(shown.contains("opened here"), "{shown}");
 }
+
+/// However many warnings a text raises, an error behind them is reported: in reading, in understanding, in judging.
+#[test]
+fn warnings_do_not_hide_an_error() {
+    use pto_text::{Levels, elaborate, judge};
+    let head = ".arg %m : !pto.memref<64x32xf32>\n.arg %s : !pto.tile<8x32xf32>\n.arg %i : !pto.tile<8x32xi32>\n";
+    let scatter =
+        |tile: &str| format!("mscatter %s, %m, %i : !pto.memref<64x32xf32>, {tile}<8x32xf32>, !pto.tile<8x32xi32>\n");
+    let cases = [
+        (scatter("pto.tile"), "return )", "parse.unmatched"),
+        (scatter("!pto.tile"), "%x = arith.addi %nothing, %nothing : index", "type.undefined"),
+        (scatter("!pto.tile"), "pto.set_flag[\"PIPE_V\", \"PIPE_V\", \"EVENT_ID0\"]", "sync.same-pipe"),
+    ];
+    for (warning, error, rule) in cases {
+        let text = format!("{head}{}{error}\n", warning.repeat(3 * pto_text::MAX_DIAGNOSTICS));
+        let parsed = common::parse_text("t", &text);
+        let judged = judge(&parsed, &elaborate(&parsed), None, &Levels::default());
+        assert!(judged.targets.iter().all(|(_, legal)| !legal), "{rule}");
+        assert!(judged.found.iter().any(|one| one.rule.name == rule), "{rule}");
+    }
+}

@@ -184,7 +184,8 @@ impl<'a> Checker<'a> {
         self.agrees("size", &ty.shape, sizes, place);
         let Some(whole) = self.facts.view(view).map(|view| view.tensor) else { return };
         for at in 0..rank {
-            let (offset, size) = (self.facts.operand(offsets[at]), self.facts.operand(sizes[at]));
+            let (range, size) = (self.ranges.of(offsets[at], &self.facts), self.facts.operand(sizes[at]));
+            let offset = worst(range);
             let extent = whole.shape[5 - rank + at].known();
             // A size that only the run knows is at least zero, so an offset can be too large by itself.
             let broken = match (offset, size, extent) {
@@ -198,8 +199,9 @@ impl<'a> Checker<'a> {
             if broken {
                 let known = |value: Option<i64>| value.map_or("?".into(), |value| value.to_string());
                 let extent = extent.map_or("?".into(), |extent| extent.to_string());
+                let round = in_a_round(range);
                 let message = format!(
-                    "expected a window inside the {extent} of dimension {at}, found offset {} and size {}",
+                    "expected a window inside the {extent} of dimension {at}, found offset {}{round} and size {}",
                     known(offset),
                     known(size)
                 );
@@ -276,13 +278,15 @@ impl<'a> Checker<'a> {
         for (what, offset, size, extent) in
             [("rows", offsets[0], sizes[0], of.rows), ("columns", offsets[1], sizes[1], of.cols)]
         {
-            let (offset, size) = (self.facts.operand(offset), self.facts.operand(size));
+            let (range, size) = (self.ranges.of(offset, &self.facts), self.facts.operand(size));
+            let offset = worst(range);
             let negative = offset.is_some_and(|offset| offset < 0) || size.is_some_and(|size| size < 0);
             let end = i128::from(offset.unwrap_or(0)) + i128::from(size.unwrap_or(0));
             if negative || end > i128::from(extent) {
                 let known = |value: Option<i64>| value.map_or("?".into(), |value| value.to_string());
+                let round = in_a_round(range);
                 let message = format!(
-                    "expected a window inside the {extent} {what} of the tile, found offset {} and size {}",
+                    "expected a window inside the {extent} {what} of the tile, found offset {}{round} and size {}",
                     known(offset),
                     known(size)
                 );
@@ -291,4 +295,14 @@ impl<'a> Checker<'a> {
             }
         }
     }
+}
+
+/// The offset of a range that is sooner outside: a negative one, else the greatest.
+pub(super) fn worst(range: Option<(i64, i64)>) -> Option<i64> {
+    range.map(|(low, high)| if low < 0 { low } else { high })
+}
+
+/// Where an offset is not the same in every round, that one is meant.
+pub(super) fn in_a_round(range: Option<(i64, i64)>) -> &'static str {
+    if range.is_some_and(|(low, high)| low != high) { " in one round" } else { "" }
 }

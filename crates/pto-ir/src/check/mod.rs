@@ -4,6 +4,7 @@
 //! - here: every value is defined once and before its uses, in a region around them; regions end in what they must
 //!   end in; operations outside the instruction set; nesting;
 //! - `types`: kinds and types of operands and results, loop-carried and yielded values, constants of loop bounds;
+//! - `ranges`: offsets in loops with constant bounds;
 //! - `memory`: views, windows, tiles, plain transfers and scalar accesses, with constants folded;
 //! - `instruction`: every rule of the instruction set ([`pto_isa::check()`]) for each MGATHER, MSCATTER, TSCATTER and
 //!   collective, direct dispatch of SIMT instructions, flags;
@@ -18,6 +19,7 @@
 mod instruction;
 mod memory;
 mod placement;
+mod ranges;
 pub mod rules;
 mod transfer;
 mod types;
@@ -26,10 +28,14 @@ pub(crate) use instruction::lanes;
 pub(crate) use placement::over_budget;
 pub use rules::RULES;
 
-use pto_isa::{Launch, Target};
+use pto_isa::{Launch, Severity, Target};
 
 use crate::facts::Facts;
 use crate::{Diagnostic, Function, Module, NESTING, OpKind, Place, Region, Types, ValueId};
+
+/// More errors than this in one function, and more of other findings, are not kept: nobody reads them, and a hostile
+/// program would fill the memory with them.
+pub const MOST_FINDINGS: usize = 10_000;
 
 /// Checks a program for a target; errors, warnings and notes in program order, function by function.
 ///
@@ -84,9 +90,11 @@ pub fn check_read(function: &Function, types: &Types, target: Target, reading: R
         target,
         launch: Launch { dyn_ub: function.launch.dyn_ub },
         facts: Facts::new(function, types),
+        ranges: ranges::Ranges::default(),
         defined: vec![Definition::None; function.values.len()],
         scope: Vec::new(),
         diagnostics: Vec::new(),
+        kept: [0; 2],
         assigned: placement::assigned(function),
         reading,
         well_formed: reading == Reading::Whole,
@@ -126,10 +134,13 @@ struct Checker<'a> {
     target: Target,
     launch: Launch,
     facts: Facts<'a>,
+    ranges: ranges::Ranges,
     defined: Vec<Definition>,
     /// The values that are visible now, in the order of their definition.
     scope: Vec<ValueId>,
     diagnostics: Vec<Diagnostic>,
+    /// How many findings that are no errors, and how many that are.
+    kept: [usize; 2],
     /// Tiles that a `tassign` gives an address, sorted; once for each time.
     assigned: Vec<ValueId>,
     reading: Reading,
@@ -139,7 +150,12 @@ struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     fn report(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
+        // Errors and the rest are counted apart, so that no number of warnings hides an error.
+        let kept = &mut self.kept[usize::from(diagnostic.rule.severity == Severity::Error)];
+        if *kept <= MOST_FINDINGS {
+            *kept += 1;
+            self.diagnostics.push(diagnostic);
+        }
     }
 
     /// Reports what only a whole function can be blamed for.
@@ -235,6 +251,7 @@ impl<'a> Checker<'a> {
                     let named = matches!(kind, OpKind::Unknown(_));
                     let typed = (sound || named) && self.operation(kind, op.place);
                     self.facts.apply(kind);
+                    self.ranges.apply(kind, &self.facts);
                     if typed {
                         self.values(kind, op.place);
                     }
@@ -272,6 +289,7 @@ impl<'a> Checker<'a> {
         if depth >= NESTING {
             return self.too_deep(place);
         }
+        let outer = self.ranges.enter_loop(op, &self.facts);
         self.facts.enter_loop(op);
         let visible = self.scope.len();
         self.define(op.induction, place);
@@ -284,6 +302,7 @@ impl<'a> Checker<'a> {
         for value in self.scope.drain(visible..) {
             self.defined[value.0 as usize] = Definition::Gone;
         }
+        self.ranges.leave(&outer);
         self.facts.leave_loop(op);
     }
 
@@ -293,8 +312,10 @@ impl<'a> Checker<'a> {
             return self.too_deep(place);
         }
         let ends = Ends::Yield(&op.results, "results", place);
+        let outer = self.ranges.enter_guarded();
         self.region(&op.then, &ends, depth + 1);
         self.region(&op.otherwise, &ends, depth + 1);
+        self.ranges.leave(&outer);
         self.facts.join(op);
     }
 

@@ -3,6 +3,7 @@
 use pto_isa::rules::LAYOUT_LOCATION;
 use pto_isa::{Extent, Location, Rule, Tile};
 
+use super::memory::{in_a_round, worst};
 use super::{Checker, rules};
 use crate::facts::Placement;
 use crate::{Diagnostic, OpKind, Operand, Place, ValueId};
@@ -104,11 +105,12 @@ impl Checker<'_> {
     }
 
     pub(super) fn element(&mut self, op: &OpKind, of: ValueId, offset: Operand, elements: Option<u64>, place: Place) {
-        let Some(offset) = self.facts.operand(offset) else { return };
+        let range = self.ranges.of(offset, &self.facts);
+        let Some(offset) = worst(range) else { return };
         let beyond = elements.is_some_and(|elements| offset >= 0 && offset as u64 >= elements);
         if offset < 0 || beyond {
             let limit = elements.map_or("0 or more".into(), |elements| format!("below {elements}"));
-            let message = format!("{}: expected an offset {limit}, found {offset}", op.name());
+            let message = format!("{}: expected an offset {limit}, found {offset}{}", op.name(), in_a_round(range));
             let diagnostic = self.about(Diagnostic::new(&rules::ELEMENT, place, message), of);
             self.report(diagnostic);
         }

@@ -133,6 +133,9 @@ impl Parser<'_> {
     }
 
     fn unknown_type(&mut self) {
+        if self.quiet || self.overflow {
+            return;
+        }
         let text = self.token_text();
         let mut found = Diagnostic::new(&rules::TYPE, format!("expected a type, found `{text}`"));
         if let Some(near) = suggest_type(text) {
@@ -141,9 +144,7 @@ impl Parser<'_> {
             found = found.with_help(format!("write `!{text}`: types of the dialect begin with `!`"));
         }
         // The word stands where the type would: nothing behind it suffers.
-        if !self.quiet {
-            self.report(found);
-        }
+        self.report(found);
     }
 }
 
