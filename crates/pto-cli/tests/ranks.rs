@@ -77,6 +77,48 @@ fn the_examples_run_with_one_command() {
 }
 
 #[test]
+fn rows_come_back_from_a_round_trip_with_what_each_rank_added() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = example("comm_round_trip_dps.pto");
+    let text = std::fs::read_to_string(&path).expect("an example");
+    let command = text.lines().find_map(|line| line.strip_prefix("// run: pto run ")).expect("a command");
+    let out = folder.path().join("dst.bin");
+    for target in ["a2a3", "a5", "host"] {
+        let mut arguments = vec!["run".into(), path.display().to_string()];
+        arguments.extend(words(command).into_iter().skip(1));
+        arguments.extend(words(&format!("--target {target} --out dst={}", out.display())));
+        let output = pto(&arguments);
+        assert!(output.status.success(), "{target}: {}", String::from_utf8_lossy(&output.stderr));
+        // The first row of each rank has a row added.
+        let expected = |at: usize| (at + if (at / 64).is_multiple_of(16) { at % 64 } else { 0 }) as f32;
+        let expected: Vec<u8> = (0..32 * 64).flat_map(|at| expected(at).to_le_bytes()).collect();
+        assert!(std::fs::read(&out).expect("an output") == expected, "{target}");
+    }
+}
+
+#[test]
+fn what_is_found_does_not_depend_on_which_rank_is_faster() {
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
+    for kernel in ["race.ranks/read_before_barrier", "race.ranks/notify_too_early", "sync.deadlock/wait_for_nobody"] {
+        let path = kernels.join(format!("{kernel}.pto"));
+        let text = std::fs::read_to_string(&path).expect("a kernel");
+        let run = text.lines().find_map(|line| line.strip_prefix("// run: ")).expect("a run");
+        let mut arguments = vec!["run".into(), path.display().to_string(), "--json".into()];
+        arguments.extend(words(run));
+        let report = || {
+            let mut report: Value = serde_json::from_slice(&pto(&arguments).stdout).expect("one object");
+            report["wall_ns"] = Value::Null;
+            report
+        };
+        let first = report();
+        assert_eq!(first["status"], "fault");
+        for round in 0..20 {
+            assert_eq!(report(), first, "{kernel}: round {round}");
+        }
+    }
+}
+
+#[test]
 fn the_trace_and_the_report_show_all_ranks() {
     let folder = tempfile::tempdir().expect("a folder");
     let case = Case::draw_for(3, 3);

@@ -121,6 +121,19 @@ pub trait Epoch {
     /// If a region leaves its buffer, or the rank is lost.
     fn get(&mut self, slot: usize, to: Region, rank: usize, from: Region) -> Result<(), CommError>;
 
+    /// Writes whole pieces of this rank's own memory to windows: each to a rank, from a byte of its window on. Returns when
+    /// the pieces may change again; [`flush`](Self::flush) waits for their arrival.
+    ///
+    /// # Errors
+    /// If a piece leaves its window, or a rank is lost.
+    fn put_pieces(&mut self, pieces: &[(&[u8], usize, u64)]) -> Result<(), CommError>;
+
+    /// Reads whole pieces of windows into this rank's own memory.
+    ///
+    /// # Errors
+    /// As [`put_pieces`](Self::put_pieces).
+    fn get_pieces(&mut self, pieces: &mut [(&mut [u8], usize, u64)]) -> Result<(), CommError>;
+
     /// Returns when everything put is in the windows of the ranks.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use pto_ir::{
     FunctionBuilder, LaunchAttributes, Module, OpKind, Operand, Pipe, Type, ValueId, ViewKind, ViewType, lower,
 };
 use pto_isa::{Extent, Instruction, Launch, Role, Severity, Target, Tensor, Tile};
-use pto_sim::{Argument, Options, Status, simulate};
+use pto_sim::{Argument, Options, Status, simulate, simulate_ranks};
 
 use crate::operand::valid_positions;
 
@@ -233,7 +233,11 @@ pub(crate) enum CollectiveRun {
     Ran { local: Vec<u8>, ranks: Vec<Vec<u8>> },
 }
 
-/// Runs a collective on the device path, as the root sees it: every rank's buffer is memory that it can reach.
+/// The most ranks that are devices of their own, each a thread.
+const MOST_DEVICES: usize = 64;
+
+/// Runs a collective on the device path: the root runs a program, and the other ranks keep their windows open. Where
+/// there are very many ranks, as the root sees it: every rank's buffer is memory that it can reach.
 pub(crate) fn run_collective(
     call: &pto_isa::Collective,
     target: Target,
@@ -268,6 +272,9 @@ pub(crate) fn run_collective(
     }
     let Ok(mut lowered) = lower::lower(&module, target) else { return CollectiveRun::Refused };
     synchronise(&mut lowered, target);
+    if ranks.len() <= MOST_DEVICES {
+        return on_ranks(&lowered, call, (target, launch), &arguments, ranks.len());
+    }
     let options = Options { dyn_ub: launch.dyn_ub, rank: Some(call.caller), ..Options::default() };
     let report = simulate(&lowered, &lowered.functions[0], target, arguments, &options);
     if report.status == Status::Fault {
@@ -275,4 +282,43 @@ pub(crate) fn run_collective(
     }
     let mut buffers = report.buffers.into_iter().map(|(_, bytes)| bytes);
     CollectiveRun::Ran { local: buffers.next().unwrap_or_default(), ranks: buffers.collect() }
+}
+
+/// Runs a collective between devices.
+fn on_ranks(
+    lowered: &Module,
+    call: &pto_isa::Collective,
+    (target, launch): (Target, Launch),
+    arguments: &BTreeMap<String, Argument>,
+    ranks: usize,
+) -> CollectiveRun {
+    let bound: Vec<BTreeMap<String, Argument>> = (0..ranks)
+        .map(|rank| {
+            let window = |name: &str| name.strip_prefix("rank").and_then(|number| number.parse::<usize>().ok());
+            let needed = |name: &str| window(name).map_or(rank as u64 == call.root, |of| of == rank);
+            arguments
+                .iter()
+                .filter(|(name, _)| needed(name))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect()
+        })
+        .collect();
+    let options = Options { dyn_ub: launch.dyn_ub, ..Options::default() };
+    let (mut local, mut windows) = (Vec::new(), Vec::new());
+    for (rank, report) in
+        simulate_ranks(lowered, &lowered.functions[0], target, &bound, &options).into_iter().enumerate()
+    {
+        let Ok(report) = report.map(|ranked| ranked.report) else { return CollectiveRun::Faulted };
+        if report.status == Status::Fault {
+            return CollectiveRun::Faulted;
+        }
+        for (name, bytes) in report.buffers {
+            match name.as_str() {
+                "local" => local = bytes,
+                name if name == format!("rank{rank}") => windows.push(bytes),
+                _ => {}
+            }
+        }
+    }
+    CollectiveRun::Ran { local, ranks: windows }
 }

@@ -1,6 +1,5 @@
 //! What a memory instruction costs, counted from its operands.
 
-use pto_exec::simt;
 use pto_isa::{Atomic, Coalesce, Conflict, Instruction, OutOfBounds, Target, TensorLayout};
 
 use crate::collisions::Met;
@@ -8,6 +7,7 @@ use crate::machine::Machine;
 use crate::slots::Slots;
 use crate::state::{TileState, View, known};
 use crate::timing::{self, Cost};
+use crate::warps::Simt;
 
 /// Lanes whose bursts are counted; the others of an instruction are taken to be like them.
 pub(crate) const SAMPLED_LANES: usize = 256;
@@ -61,9 +61,9 @@ impl Machine<'_> {
         match self.target {
             Target::A5 if rows * cols == 1 && element_mode => timing::a2a3_elem(timing, &work, gather),
             Target::A5 => {
-                let grid =
-                    if last { simt::Grid::by_destination(work.slots) } else { simt::Grid::by_source(mode, rows, cols) };
-                Cost { scalar: 0, mover: timing::a5_simt(timing, &work, grid.warps) }
+                let simt = if last { Simt::by_destination(work.slots) } else { Simt::by_source(mode, rows, cols) };
+                self.simt = Some(simt);
+                Cost { scalar: 0, mover: timing::a5_simt(timing, &work, simt.grid.warps) }
             }
             _ if element_mode => timing::a2a3_elem(timing, &work, gather),
             _ => timing::a2a3_row(timing, &work),

@@ -47,6 +47,29 @@ pub struct Span {
     pub place: Place,
 }
 
+/// A flag from the moment it was set until the pipe that waits for it went on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The flag.
+    pub flag: Flag,
+    /// When it was set.
+    pub set: u64,
+    /// When the waiting pipe went on.
+    pub waited: u64,
+    /// Where it is set.
+    pub set_at: Place,
+    /// Where it is waited for.
+    pub waited_at: Place,
+}
+
+/// A flag that was waited for, by the steps of its set and its wait.
+pub(crate) struct Passed {
+    pub(crate) flag: Flag,
+    pub(crate) set: u64,
+    pub(crate) waited: u64,
+    pub(crate) steps: (u32, u32),
+}
+
 /// What goes wrong with flags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FlagFault {
@@ -61,13 +84,15 @@ pub(crate) enum FlagFault {
 }
 
 /// The pipes of one device.
-#[derive(Debug)]
 pub(crate) struct Device {
     pub(crate) clocks: Clocks,
     queues: [VecDeque<Queued>; PIPES],
     free_at: [u64; PIPES],
     busy: [u64; PIPES],
     flags: BTreeMap<Flag, Pending>,
+    /// The first flags that were waited for, at most so many.
+    pub(crate) passed: Vec<Passed>,
+    room: usize,
     /// Cycle at which the scalar unit issues the next instruction.
     now: u64,
 }
@@ -76,13 +101,16 @@ pub(crate) struct Device {
 pub(crate) type Ready = u64;
 
 impl Device {
-    pub(crate) fn new() -> Self {
+    /// A device that remembers this many flags for its trace.
+    pub(crate) fn new(room: usize) -> Self {
         Self {
             clocks: Clocks::new(),
             queues: Default::default(),
             free_at: [0; PIPES],
             busy: [0; PIPES],
             flags: BTreeMap::new(),
+            passed: Vec::new(),
+            room,
             now: 0,
         }
     }
@@ -142,8 +170,8 @@ impl Device {
                             return Some((pipe, number));
                         }
                         Queued::Set(flag, step) => self.do_set(flag, step, faults),
-                        Queued::Wait(flag, _) => {
-                            if !self.do_wait(flag) {
+                        Queued::Wait(flag, step) => {
+                            if !self.do_wait(flag, step) {
                                 break;
                             }
                         }
@@ -166,13 +194,17 @@ impl Device {
         }
     }
 
-    fn do_wait(&mut self, flag: Flag) -> bool {
+    fn do_wait(&mut self, flag: Flag, step: u32) -> bool {
         let Some(pending) = self.flags.remove(&flag) else { return false };
         self.clocks.acquire(flag.to, &pending.seen);
         let free = &mut self.free_at[slot(flag.to)];
         *free = (*free).max(pending.time);
+        let waited = *free;
         if flag.to == Pipe::S {
             self.now = self.now.max(pending.time);
+        }
+        if self.passed.len() < self.room {
+            self.passed.push(Passed { flag, set: pending.time, waited, steps: (pending.step, step) });
         }
         true
     }

@@ -31,10 +31,12 @@ mod trace;
 mod transfer;
 mod ub;
 mod views;
+mod warps;
 mod work;
 
-pub use device::Span;
+pub use device::{Held, Span};
 pub use machine::{Argument, Options, simulate};
 pub use ranks::{RankReport, simulate_rank, simulate_ranks};
 pub use report::{Lanes, Nondeterministic, Operation, Report, Residence, Status};
 pub use trace::{chrome_trace, trace_document, trace_events};
+pub use warps::Warp;

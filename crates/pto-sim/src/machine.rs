@@ -9,7 +9,7 @@ use pto_isa::{ElementType, Extent, Launch, Rule, Severity, Target, Tensor, Tenso
 
 use crate::code::Code;
 use crate::collisions::Collisions;
-use crate::device::{Device, Span};
+use crate::device::{Device, Held, Passed, Span};
 use crate::hazard::Shadow;
 use crate::ranks::Peers;
 use crate::report::{Lanes, Nondeterministic, Operation, Report, Residence, Status};
@@ -17,6 +17,7 @@ use crate::rules;
 use crate::state::{Buffer, TileState, Value, View, known};
 use crate::timing::Timing;
 use crate::ub::Contents;
+use crate::warps::{Simt, Warp};
 use crate::work::{Issued, Refusal};
 
 /// What a parameter of the function is bound to.
@@ -132,6 +133,9 @@ pub(crate) struct Machine<'a> {
     diagnostics: Vec<Diagnostic>,
     said: BTreeSet<(&'static str, Place, Vec<Place>)>,
     spans: Vec<Span>,
+    warps: Vec<Warp>,
+    /// The launch of the instruction that is being executed.
+    pub(crate) simt: Option<Simt>,
     spans_dropped: u64,
 }
 
@@ -156,7 +160,9 @@ impl<'a> Machine<'a> {
             ub: vec![0; ub],
             contents: Contents::default(),
             ub_shadow: Shadow::default(),
-            device: Device::new(),
+            device: Device::new(options.max_spans),
+            warps: Vec::new(),
+            simt: None,
             issued: BTreeMap::new(),
             next: 0,
             plans: vec![None; code.steps.len()],
@@ -211,6 +217,14 @@ impl<'a> Machine<'a> {
             self.spans.push(span);
         } else {
             self.spans_dropped += 1;
+        }
+    }
+
+    /// Keeps the warps of the launch that ran from `start` to `end`, while there is room in the trace.
+    pub(crate) fn launched(&mut self, start: u64, end: u64, place: Place) {
+        let (Some(simt), Some(timing)) = (self.simt.take(), self.timing) else { return };
+        if self.warps.len() < self.options.max_spans {
+            self.warps.extend(simt.warps(timing, (start, end), place));
         }
     }
 
@@ -370,6 +384,12 @@ impl<'a> Machine<'a> {
             (0..self.buffers.len()).map(|at| self.owner(at).is_none_or(|owner| Some(owner) == here)).collect();
         let errors = self.diagnostics.iter().any(|d| d.severity == Severity::Error);
         let busy = self.device.busy().filter(|(_, cycles)| *cycles > 0).collect();
+        let passed = std::mem::take(&mut self.device.passed);
+        let held = |passed: Passed| {
+            let Passed { flag, set, waited, steps: (set_at, waited_at) } = passed;
+            Held { flag, set, waited, set_at: self.place(set_at), waited_at: self.place(waited_at) }
+        };
+        let flags = passed.into_iter().map(held).collect();
         Report {
             status: match (errors, self.interrupted) {
                 (true, _) => Status::Fault,
@@ -388,6 +408,8 @@ impl<'a> Machine<'a> {
             operations: std::mem::take(&mut self.operations),
             residences: std::mem::take(&mut self.residences).into_values().collect(),
             spans: std::mem::take(&mut self.spans),
+            warps: std::mem::take(&mut self.warps),
+            flags,
             spans_dropped: self.spans_dropped,
             diagnostics: std::mem::take(&mut self.diagnostics),
             buffers: self

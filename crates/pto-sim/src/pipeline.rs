@@ -126,6 +126,7 @@ impl Machine<'_> {
             ended = end;
             self.reside(&issued.work, start, end);
             let place = self.place(step);
+            self.launched(start, end, place);
             self.span(Span { pipe: phase.pipe, start, end, name: issued.work.name(), place });
         }
         if let Some(phase) = footprint.phases.last() {

@@ -3,7 +3,8 @@
 use pto_ir::{Diagnostic, Pipe, Place};
 use pto_isa::{Coalesce, Severity, Target};
 
-use crate::device::Span;
+use crate::device::{Held, Span};
+use crate::warps::Warp;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +108,10 @@ pub struct Report {
     pub spans: Vec<Span>,
     /// Runs that `spans` has no room for.
     pub spans_dropped: u64,
+    /// The warps of the first SIMT launches.
+    pub warps: Vec<Warp>,
+    /// The first flags that were waited for.
+    pub flags: Vec<Held>,
     /// The first gathers and scatters, for pictures.
     pub operations: Vec<Operation>,
     /// Which tiles stayed where in UB, and when.

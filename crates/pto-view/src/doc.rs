@@ -21,6 +21,8 @@ pub fn report() -> Report {
         nondeterministic: Vec::new(),
         spans: vec![Span { pipe: Pipe::V, start: 40, end: 100, name: "mscatter", place }],
         spans_dropped: 0,
+        warps: Vec::new(),
+        flags: Vec::new(),
         operations: vec![Operation {
             name: "mscatter",
             place,

@@ -107,6 +107,15 @@ struct ProcessEpoch<'a> {
 }
 
 impl ProcessEpoch<'_> {
+    /// Some bytes of a rank's window.
+    fn piece(&mut self, rank: usize, at: u64, length: usize) -> Result<&mut [u8], CommError> {
+        let size = self.guards.len();
+        let memory = self.guards.get_mut(rank).ok_or(CommError::NoSuchRank { rank, size })?;
+        let (needed, found) = (at.saturating_add(length as u64), memory.len() as u64);
+        let outside = CommError::OutsideWindow { rank, needed, found };
+        memory.get_mut(at as usize..).and_then(|rest| rest.get_mut(..length)).ok_or(outside)
+    }
+
     fn access(&mut self, slot: usize, rank: usize) -> Result<(&mut [u8], &mut [u8]), CommError> {
         let (ranks, slots) = (self.guards.len(), self.staging.len());
         let memory = self.guards.get_mut(rank).ok_or(CommError::NoSuchRank { rank, size: ranks })?;
@@ -132,6 +141,20 @@ impl Epoch for ProcessEpoch<'_> {
         let (stage, memory) = self.access(slot, rank)?;
         check_transfer(rank, (from, memory.len() as u64), (to, stage.len() as u64))?;
         copy(memory, from, stage, to);
+        Ok(())
+    }
+
+    fn put_pieces(&mut self, pieces: &[(&[u8], usize, u64)]) -> Result<(), CommError> {
+        for &(from, rank, at) in pieces {
+            self.piece(rank, at, from.len())?.copy_from_slice(from);
+        }
+        Ok(())
+    }
+
+    fn get_pieces(&mut self, pieces: &mut [(&mut [u8], usize, u64)]) -> Result<(), CommError> {
+        for (to, rank, at) in pieces {
+            to.copy_from_slice(self.piece(*rank, *at, to.len())?);
+        }
         Ok(())
     }
 

@@ -46,6 +46,46 @@ fn interleaves_rows(tensor: &Tensor) -> bool {
     }
 }
 
+/// All rows of one rank at one outer index, where they follow each other without gaps on both sides.
+struct Piece {
+    rank: usize,
+    in_root: Region,
+    in_window: Region,
+    length: usize,
+}
+
+impl Piece {
+    fn of<'m>(&self, bytes: &'m [u8]) -> &'m [u8] {
+        &bytes[self.in_root.offset as usize..][..self.length]
+    }
+}
+
+/// The pieces of each outer index, if every rank's rows are one at each: these travel as they are, since packing them
+/// would copy them once more and cut them smaller. `None` if rows have gaps.
+fn whole_pieces(
+    group: &ParallelGroup<'_>,
+    plan: &ChunkPlan,
+    local: &Tensor,
+) -> Result<Option<Vec<Vec<Piece>>>, CommError> {
+    let mut all = Vec::new();
+    for outer in plan.outers() {
+        let mut pieces = Vec::with_capacity(plan.ranks() as usize);
+        for rank in 0..plan.ranks() {
+            let chunk = Chunk { index: 0, rank, outer, row: 0, rows: plan.rows(), col: 0, cols: plan.cols() };
+            let in_root = plan.in_root(&chunk, local)?;
+            let in_window = in_window(plan, &chunk, &member(group, rank)?)?;
+            if !in_root.is_dense() || !in_window.is_dense() {
+                return Ok(None);
+            }
+            let bytes = in_root.bytes().and_then(|bytes| usize::try_from(bytes).ok());
+            let length = bytes.ok_or(CommError::UnknownExtent("a piece is larger than any memory"))?;
+            pieces.push(Piece { rank: rank as usize, in_root, in_window, length });
+        }
+        all.push(pieces);
+    }
+    Ok(Some(all))
+}
+
 /// The root's rows to every rank.
 pub(crate) fn scatter(
     group: &ParallelGroup<'_>,
@@ -61,6 +101,16 @@ pub(crate) fn scatter(
         && let Some(windows) = epoch.memories()
     {
         shared::scatter(group, plan, src, bytes, windows)?;
+        return epoch.flush();
+    }
+    if !overlaps_itself(&member(group, 0)?.tensor)
+        && let Some(pieces) = whole_pieces(group, plan, src)?
+    {
+        for outer in pieces {
+            let parts: Vec<_> =
+                outer.iter().map(|piece| (piece.of(bytes), piece.rank, piece.in_window.offset)).collect();
+            epoch.put_pieces(&parts)?;
+        }
         return epoch.flush();
     }
     for chunk in plan.chunks() {
@@ -87,6 +137,20 @@ pub(crate) fn gather(
         && let Some(windows) = epoch.memories()
     {
         shared::gather(group, plan, dst, bytes, windows)?;
+        return epoch.flush();
+    }
+    if !overlaps_itself(dst)
+        && let Some(pieces) = whole_pieces(group, plan, dst)?
+    {
+        for outer in pieces {
+            let parts = shared::cut(bytes, outer.iter().map(|piece| piece.in_root))?;
+            let mut parts: Vec<_> = parts
+                .into_iter()
+                .zip(&outer)
+                .map(|((to, _), piece)| (&mut to[..piece.length], piece.rank, piece.in_window.offset))
+                .collect();
+            epoch.get_pieces(&mut parts)?;
+        }
         return epoch.flush();
     }
     let mut store = |epoch: &mut dyn Epoch, chunk: Chunk| {

@@ -55,7 +55,10 @@ fn bands(
 }
 
 /// Cuts a buffer at regions that ascend and share no byte; each part comes with its region in it.
-fn cut(mut memory: &mut [u8], regions: impl Iterator<Item = Region>) -> Result<Vec<(&mut [u8], Region)>, CommError> {
+pub(super) fn cut(
+    mut memory: &mut [u8],
+    regions: impl Iterator<Item = Region>,
+) -> Result<Vec<(&mut [u8], Region)>, CommError> {
     let mut at = 0;
     let mut parts = Vec::new();
     for region in regions {

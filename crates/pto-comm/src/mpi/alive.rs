@@ -31,9 +31,11 @@ const SILENCE: Duration = Duration::from_secs(15);
 /// How long ranks try to reach rank 0 at the start. Without a connection, losses are noticed by timeouts only.
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long a process that was asked to end waits to hear whom the job lost, and then for its own next operation. The
-/// two together stay below the second after which launchers kill.
-const LISTEN: Duration = Duration::from_millis(300);
-const SPEAK: Duration = Duration::from_millis(300);
+/// two together stay far below the second after which launchers kill: processors may be busy.
+const LISTEN: Duration = Duration::from_millis(250);
+const SPEAK: Duration = Duration::from_millis(100);
+/// How long a process stays after its last words: launchers drop what they have not read when a process ends.
+const LINGER: Duration = Duration::from_millis(400);
 
 /// What is sent: a sign of life, a farewell, or the rank that was lost.
 const SIGN: u8 = b'.';
@@ -175,8 +177,8 @@ impl Watcher {
             self.shared.lose(self.me, "the launcher ends the job");
         }
         let lost = self.shared.lost.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((error, _)) = lost
-            && asked.elapsed() > LISTEN + SPEAK
+        if let Some((error, known)) = lost
+            && known.max(asked).elapsed() > SPEAK
         {
             last_words(self.me, &error);
         }
@@ -192,8 +194,10 @@ impl Watcher {
 #[expect(clippy::print_stderr, reason = "the process is about to end and has no other way to say why")]
 pub(super) fn last_words(rank: usize, error: &CommError) -> ! {
     eprintln!("rank {rank} error: {error}");
-    // Whatever the process is in the middle of is over: there is nobody to finish it with.
-    std::process::exit(1);
+    std::thread::sleep(LINGER);
+    // Whatever the process is in the middle of is over, and there is nobody to finish it with.
+    // SAFETY: ends the process without running anything of it.
+    unsafe { libc::_exit(1) }
 }
 
 impl Link {

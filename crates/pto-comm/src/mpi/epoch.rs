@@ -115,6 +115,65 @@ impl<'a> MpiEpoch<'a> {
     }
 }
 
+/// The most that one transfer of a piece carries: a flush is seen sooner, and MPI counts in `int`.
+const PIECE_BYTES: usize = 64 << 20;
+
+impl MpiEpoch<'_> {
+    /// Moves bytes between this process's memory and windows, and waits until they have left it or arrived in it.
+    ///
+    /// The caller's memory must be borrowed as long as this call lasts, exclusively if it is written.
+    fn pieces(
+        &mut self,
+        way: Way,
+        pieces: impl Iterator<Item = (*mut u8, usize, usize, u64)>,
+    ) -> Result<(), CommError> {
+        let sizes = crate::Window::sizes(self.window);
+        let mut requests = Vec::new();
+        let mut outcome = Ok(());
+        'all: for (memory, length, rank, at) in pieces {
+            let found = match sizes.get(rank) {
+                Some(found) => *found,
+                None => {
+                    outcome = Err(CommError::NoSuchRank { rank, size: sizes.len() });
+                    break;
+                }
+            };
+            let needed = at.saturating_add(length as u64);
+            if needed > found {
+                outcome = Err(CommError::OutsideWindow { rank, needed, found });
+                break;
+            }
+            self.touched[rank] = true;
+            for start in (0..length).step_by(PIECE_BYTES) {
+                let bytes = PIECE_BYTES.min(length - start) as i32;
+                let (win, to) = (self.window.handle(), (at + start as u64) as ffi::MPI_Aint);
+                // SAFETY: the piece lies inside the caller's memory and inside the window, the rank is locked, and the
+                // transfer is waited for below before the caller's borrow ends.
+                let code = unsafe {
+                    let (mut request, byte) = (ffi::RSMPI_REQUEST_NULL, ffi::RSMPI_UINT8_T);
+                    let memory = memory.add(start).cast();
+                    let code = match way {
+                        Way::Put => ffi::MPI_Rput(memory, bytes, byte, rank as i32, to, bytes, byte, win, &mut request),
+                        Way::Get => ffi::MPI_Rget(memory, bytes, byte, rank as i32, to, bytes, byte, win, &mut request),
+                    };
+                    requests.push(request);
+                    code
+                };
+                if let Err(error) = check("MPI_Rput or MPI_Rget", code) {
+                    requests.pop();
+                    outcome = Err(error);
+                    break 'all;
+                }
+            }
+        }
+        let (mpi, length) = (self.window.mpi, count(requests.len())?);
+        // SAFETY: as many initialised requests as it says; their buffers are the caller's.
+        let wait = || unsafe { ffi::MPI_Waitall(length, requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE) };
+        let code = mpi.watchdog.watch(wait);
+        mpi.note(outcome.and(check("MPI_Waitall", code)))
+    }
+}
+
 impl Epoch for MpiEpoch<'_> {
     fn stage(&mut self, slot: usize) -> Result<&mut [u8], CommError> {
         let slots = self.slots.len();
@@ -131,6 +190,17 @@ impl Epoch for MpiEpoch<'_> {
 
     fn get(&mut self, slot: usize, to: Region, rank: usize, from: Region) -> Result<(), CommError> {
         self.transfer(Way::Get, slot, to, rank, from)
+    }
+
+    fn put_pieces(&mut self, pieces: &[(&[u8], usize, u64)]) -> Result<(), CommError> {
+        // A put only reads.
+        let pieces = pieces.iter().map(|(from, rank, at)| (from.as_ptr().cast_mut(), from.len(), *rank, *at));
+        self.pieces(Way::Put, pieces)
+    }
+
+    fn get_pieces(&mut self, pieces: &mut [(&mut [u8], usize, u64)]) -> Result<(), CommError> {
+        let pieces = pieces.iter_mut().map(|(to, rank, at)| (to.as_mut_ptr(), to.len(), *rank, *at));
+        self.pieces(Way::Get, pieces)
     }
 
     fn flush(&mut self) -> Result<(), CommError> {

@@ -61,6 +61,8 @@ pub fn empty(target: Target) -> Report {
         nondeterministic: vec![],
         spans: vec![],
         spans_dropped: 0,
+        warps: vec![],
+        flags: vec![],
         operations: vec![],
         residences: vec![],
         buffers: vec![],
