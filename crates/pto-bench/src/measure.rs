@@ -127,9 +127,14 @@ fn copy(to: &mut [u8], from: &[u8], threads: usize) {
         return to.copy_from_slice(from);
     }
     let part = to.len().div_ceil(threads).max(1);
-    rayon::scope(|scope| {
-        for (to, from) in to.chunks_mut(part).zip(from.chunks(part)) {
+    let mut parts = to.chunks_mut(part).zip(from.chunks(part));
+    let first = parts.next();
+    rayon::in_place_scope(|scope| {
+        for (to, from) in parts {
             scope.spawn(move |_| to.copy_from_slice(from));
+        }
+        if let Some((to, from)) = first {
+            to.copy_from_slice(from);
         }
     });
 }

@@ -8,20 +8,26 @@
 //!   read and written once more, but then every part of the table is visited once, in cache.
 //!
 //! The rule, with the sizes that were measured (`docs/performance.md`):
-//! 1. Fewer than [`PARALLEL_LANES`] lanes do not pay for waking a thread: Direct.
+//! 1. Fewer than [`PARALLEL_LANES`] lanes do not pay for waking a thread, and a table within the first-level cache
+//!    ([`NEAR_BYTES`]) is updated as fast as lanes can be read: Direct.
 //! 2. A partition pays when the table is far beyond the second-level cache ([`SPILL`] times), when there are enough
 //!    lanes to fill the buckets ([`PARTITION_LANES`]), and when lanes are spread. If an eighth of a sample repeats
 //!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
 //!    have most of the work left to do after all have sorted.
-//!    Replacing does not wait for the old value, so that one thread alone has nothing to gain from sorting.
 //! 3. Otherwise Owned with several threads, Direct with one.
 //!
 //! Rows are Owned or Direct: a row that is worth its own cache lines gains nothing from being copied twice.
 
 use super::cache::Caches;
 
+/// Lanes up to which an elementwise transfer on plain slices is a loop in the call itself.
+pub(crate) const FEW_LANES: usize = 512;
+
 /// Lanes of an elementwise transfer from which on several threads are used.
 pub(crate) const PARALLEL_LANES: usize = 1 << 15;
+
+/// Bytes of a table that one thread updates as fast as several can look for their lanes.
+pub(crate) const NEAR_BYTES: usize = 1 << 15;
 
 /// Payload bytes of a row transfer from which on several threads are used.
 pub(crate) const PARALLEL_BYTES: usize = 1 << 18;
@@ -48,8 +54,6 @@ pub enum Method {
 pub(crate) struct Work {
     pub(crate) lanes: usize,
     pub(crate) table_bytes: usize,
-    /// The old value of a slot does not matter.
-    pub(crate) replaces: bool,
     pub(crate) threads: usize,
     pub(crate) caches: Caches,
 }
@@ -67,9 +71,7 @@ pub(crate) struct Skew {
 impl Work {
     /// True if a partition pays, provided that the lanes are spread.
     pub(crate) fn pays_partition(&self) -> bool {
-        self.lanes >= PARTITION_LANES
-            && self.table_bytes > self.caches.l2.saturating_mul(SPILL)
-            && (self.threads > 1 || !self.replaces)
+        self.lanes >= PARTITION_LANES && self.table_bytes > self.caches.l2.saturating_mul(SPILL)
     }
 
     /// The way of a scatter.
@@ -77,7 +79,7 @@ impl Work {
         let spread = skew.crowd * 2 <= skew.sampled && skew.repeats * 8 <= skew.sampled;
         if self.pays_partition() && spread {
             Method::Partitioned
-        } else if self.threads > 1 && self.lanes >= PARALLEL_LANES {
+        } else if self.threads > 1 && self.lanes >= PARALLEL_LANES && self.table_bytes > NEAR_BYTES {
             Method::Owned
         } else {
             Method::Direct
@@ -90,7 +92,7 @@ mod tests {
     use super::*;
 
     const CACHES: Caches = Caches { l2: 1 << 20, l3: 16 << 20 };
-    const WORK: Work = Work { lanes: 1 << 22, table_bytes: 64 << 20, replaces: false, threads: 2, caches: CACHES };
+    const WORK: Work = Work { lanes: 1 << 22, table_bytes: 64 << 20, threads: 2, caches: CACHES };
 
     #[test]
     fn the_way_changes_at_each_crossover_and_nowhere_else() {
@@ -102,15 +104,14 @@ mod tests {
         assert_eq!(spread(Work { table_bytes: spill + 1, ..WORK }), Partitioned);
         assert_eq!(spread(Work { table_bytes: spill, ..WORK }), Owned);
         assert_eq!(spread(Work { table_bytes: spill, threads: 1, ..WORK }), Direct);
+        assert_eq!(spread(Work { table_bytes: NEAR_BYTES + 1, ..WORK }), Owned);
+        assert_eq!(spread(Work { table_bytes: NEAR_BYTES, ..WORK }), Direct);
         // Lanes.
         assert_eq!(spread(Work { lanes: PARTITION_LANES, ..WORK }), Partitioned);
         assert_eq!(spread(Work { lanes: PARTITION_LANES - 1, ..WORK }), Owned);
         assert_eq!(spread(Work { lanes: PARALLEL_LANES, ..WORK }), Owned);
         assert_eq!(spread(Work { lanes: PARALLEL_LANES - 1, ..WORK }), Direct);
         assert_eq!(spread(Work { lanes: PARTITION_LANES - 1, threads: 1, ..WORK }), Direct);
-        // Replacing.
-        assert_eq!(spread(Work { replaces: true, ..WORK }), Partitioned);
-        assert_eq!(spread(Work { replaces: true, threads: 1, ..WORK }), Direct);
         assert_eq!(spread(Work { threads: 1, ..WORK }), Partitioned);
         // A machine that says nothing about its caches is one with usual ones.
         assert_eq!(spread(Work { caches: Caches::USUAL, ..WORK }), Partitioned);

@@ -1,22 +1,24 @@
 //! Elementwise gathers and scatters of one run, on one thread or several.
 
+use core::slice::ChunksMut;
+
 use pto_isa::{Atomic, ElementType};
 
-use super::cost::{Method, PARALLEL_LANES, Skew};
+use super::cost::{Method, PARALLEL_LANES};
 use super::share::Sample;
 use super::{Engine, cuts};
 use crate::kernel::BLOCK;
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::{Bounds, Part};
 use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run, gather};
-use crate::kernel::kind::{Kernel, kernel};
-use crate::kernel::partition::{Buckets, Partition, Split, entry_bytes, region_length};
+use crate::kernel::kind::{Kernel, PartLanes, WholeLanes, kernel};
+use crate::kernel::partition::{Chunking, Partition, Split, entry_bytes};
 
 /// Below this cap there is too little memory to sort in.
-const LEAST_MEMORY: usize = 4 << 20;
+pub(super) const LEAST_MEMORY: usize = 4 << 20;
 
 /// Lanes that are looked at and then carried out while they are in the first-level cache.
-const UNDO_LANES: usize = 16384;
+const UNDO_LANES: usize = 4096;
 
 impl Engine {
     /// True if this many lanes get more than the caller's thread.
@@ -59,7 +61,7 @@ impl Engine {
         if lanes < PARALLEL_LANES && self.method.is_none() {
             return scatter.direct(table);
         }
-        let work = self.work(lanes, capacity.saturating_mul(scatter.kernel.size()), atomic);
+        let work = self.work(lanes, capacity.saturating_mul(scatter.kernel.size()));
         let is_direct = match self.method {
             Some(method) => method == Method::Direct,
             None => !self.is_parallel(lanes) && !work.pays_partition(),
@@ -70,18 +72,16 @@ impl Engine {
         }
         let table = &mut table[..capacity * scatter.kernel.size()];
         let sample = Sample::draw(self.backend, lookup, run);
-        let method = self.method.unwrap_or_else(|| {
-            let bucket = Split::of(capacity).map_or(capacity, Split::bucket_length);
-            let skew = Skew { sampled: sample.len(), crowd: sample.crowd(bucket), repeats: sample.repeats() };
-            work.method(skew)
-        });
+        let method = self
+            .method
+            .unwrap_or_else(|| work.method(sample.skew(Split::of(capacity).map_or(capacity, Split::bucket_length))));
         match method {
             Method::Direct => scatter.direct(table),
             Method::Owned => scatter.owned(table, &sample),
-            Method::Partitioned => {
-                self.check_lanes(&lookup, run)?;
-                scatter.partitioned(table).or_else(|table| scatter.owned(table, &sample))
-            }
+            Method::Partitioned => match scatter.partitioned(table) {
+                Ok(done) => done,
+                Err(table) => scatter.owned(table, &sample),
+            },
         }
     }
 
@@ -94,6 +94,9 @@ impl Engine {
         tile: &mut [u8],
         table: &[u8],
     ) -> Result<usize, Outside> {
+        if let Some(done) = self.gather_sorted(element, lookup, run, tile, table) {
+            return done;
+        }
         let size = element.size() as usize;
         if !self.is_parallel(run.length) || run.payload.step != 1 {
             return match lookup.check_whole(self.backend, run) {
@@ -158,7 +161,12 @@ impl Scatter<'_> {
     fn direct(&self, table: &mut [u8]) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, run, tile } = *self;
         if self.undo_is_cheaper(table) {
-            return self.direct_with_undo(table);
+            // Memory that is kept: mapping it anew each time would cost as much as looking at all lanes first.
+            let bytes = table.len();
+            let undo = |memory: Option<&mut [u8]>| memory.map(|memory| self.direct_with_undo(table, memory));
+            if let Some(done) = engine.scratch.with(bytes, undo) {
+                return done;
+            }
         }
         let ahead = engine.cold_tables;
         if let Some(offsets) = lookup.check_whole(engine.backend, run) {
@@ -190,27 +198,39 @@ impl Scatter<'_> {
             && table.len() <= self.engine.memory_cap
     }
 
-    /// As [`direct`](Self::direct), looking at lanes just before they are carried out.
-    fn direct_with_undo(&self, table: &mut [u8]) -> Result<usize, Outside> {
+    /// As [`direct`](Self::direct), looking at lanes just before they are carried out, in `memory` as long as the table.
+    fn direct_with_undo(&self, table: &mut [u8], memory: &mut [u8]) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, run, tile } = *self;
-        let saved = table.to_vec();
-        for from in (0..run.length).step_by(UNDO_LANES) {
-            let run = run.part(from, run.length.min(from + UNDO_LANES));
-            let done = match lookup.check_whole(engine.backend, run) {
-                Some(offsets) => {
-                    offsets.map(|offsets| kernel.scatter(engine.backend, table, whole(run, offsets), tile))
-                }
-                None => engine.check_lanes(&lookup, run).map(|()| {
-                    let scatter = &mut |moved: Moved<'_>| kernel.scatter(engine.backend, table, moved, tile);
-                    lookup.for_each_block(engine.backend, run, scatter);
-                }),
-            };
-            if done.is_err() {
-                table.copy_from_slice(&saved);
-                return Err(Outside);
+        memory.copy_from_slice(table);
+        let done = match self.whole_words() {
+            Some(words) => {
+                let lanes = WholeLanes { words, capacity: lookup.resolver.capacity };
+                kernel.scatter_looking(engine.backend, table, lanes, self.values())
             }
+            None => (0..run.length).step_by(UNDO_LANES).all(|from| {
+                let run = run.part(from, run.length.min(from + UNDO_LANES));
+                let scatter = &mut |moved: Moved<'_>| kernel.scatter(engine.backend, table, moved, tile);
+                let looked = engine.check_lanes(&lookup, run);
+                looked.map(|()| lookup.for_each_block(engine.backend, run, scatter)).is_ok()
+            }),
+        };
+        if done {
+            return Ok(0);
         }
-        Ok(0)
+        table.copy_from_slice(memory);
+        Err(Outside)
+    }
+
+    /// The lanes, if they are their own offsets and values follow each other as they do.
+    fn whole_words(&self) -> Option<&[[u8; 4]]> {
+        let dense = self.lookup.is_narrow() && self.run.payload.step == 1;
+        if dense { self.lookup.whole(self.run) } else { None }
+    }
+
+    /// The values, if they follow each other.
+    fn values(&self) -> &[u8] {
+        let size = self.kernel.size();
+        &self.tile[self.run.payload.start * size..][..self.run.length * size]
     }
 
     /// Each thread scatters what falls into its part of the table.
@@ -224,7 +244,12 @@ impl Scatter<'_> {
             None => engine.check_lanes(&lookup, run)?,
         }
         let parts = sample.parts(resolver.capacity, engine.threads.get());
+        let words = self.whole_words();
         let outside = engine.each(split_parts(table, &parts, kernel.size()), |(part, table)| {
+            if let Some(words) = words {
+                let lanes = PartLanes { words, part, capacity: resolver.capacity };
+                return kernel.scatter_part(engine.backend, table, lanes, self.values());
+            }
             let lookup = Lookup { resolver: resolver.within(part), ..lookup };
             lookup.for_each_block(engine.backend, run, &mut |moved| kernel.scatter(engine.backend, table, moved, tile))
         });
@@ -240,48 +265,62 @@ impl Scatter<'_> {
     }
 
     /// Sorts lanes by destination and applies them; gives the table back if there is no memory for it.
-    fn partitioned<'t>(&self, table: &'t mut [u8]) -> Result<usize, &'t mut [u8]> {
-        let Self { engine, kernel, run, .. } = *self;
+    fn partitioned<'t>(&self, table: &'t mut [u8]) -> Result<Result<usize, Outside>, &'t mut [u8]> {
+        let Self { engine, kernel, lookup, run, .. } = *self;
         let Some(split) = Split::of(table.len() / kernel.size()) else { return Err(table) };
         if engine.memory_cap < LEAST_MEMORY {
             return Err(table);
         }
         let entry = entry_bytes(kernel.size());
-        // A ninth is for the gaps between buckets.
-        let round = run.length.min(engine.memory_cap / entry / 9 * 8).clamp(1, 1 << 31);
+        // A quarter is for chunks that are not full.
+        let round = run.length.min(engine.memory_cap / entry / 5 * 4).clamp(1, 1 << 31);
         let threads = engine.threads.get();
-        let region = region_length(round.div_ceil(threads)) * entry;
+        let chunking = Chunking::of(round.div_ceil(threads));
+        let region = chunking.entries() * entry;
         engine.scratch.with(region * threads, |memory| {
             let Some(memory) = memory else { return Err(table) };
+            // A single round looks at lanes while sorting them; of several, none may be applied before all are seen.
+            if round < run.length && engine.check_lanes(&lookup, run).is_err() {
+                return Ok(Err(Outside));
+            }
             let rounds = (0..run.length).step_by(round);
             let outside = rounds.map(|from| {
                 let run = run.part(from, run.length.min(from + round));
-                self.round(table, split, run, memory, region)
+                self.round(table, (split, chunking), run, memory.chunks_mut(region))
             });
             Ok(outside.sum())
         })
     }
 
     /// One round of a partition.
-    fn round(&self, table: &mut [u8], split: Split, run: Run, memory: &mut [u8], region: usize) -> usize {
+    fn round(
+        &self,
+        table: &mut [u8],
+        (split, chunking): (Split, Chunking),
+        run: Run,
+        memory: ChunksMut<'_, u8>,
+    ) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, tile, .. } = *self;
-        let tasks = cuts(run.length, engine.threads.get()).into_iter().zip(memory.chunks_mut(region)).collect();
+        let tasks = cuts(run.length, engine.threads.get()).into_iter().zip(memory).collect();
         let partitions = engine.each(tasks, |((from, to), region)| {
-            let partition = Partition { lookup, run: run.part(from, to), split };
-            partition.write(engine.backend, kernel.size(), tile, region)
+            let partition = Partition { lookup, run: run.part(from, to), split, chunking };
+            let (buckets, outside) = partition.write(engine.backend, kernel.size(), tile, region);
+            (&*region, buckets, outside)
         });
-        let outside = partitions.iter().map(|(_, outside)| outside).sum();
-        let regions: Vec<(&[u8], Buckets)> =
-            memory.chunks(region).zip(partitions).map(|(region, (buckets, _))| (region, buckets)).collect();
+        let outside = partitions.iter().map(|(_, _, outside)| outside).sum();
+        if lookup.resolver.bounds == Bounds::Checked && outside > 0 {
+            return Err(Outside);
+        }
         let entry = entry_bytes(kernel.size());
         let buckets = table.chunks_mut(split.bucket_length() * kernel.size()).enumerate().collect();
-        engine.each(buckets, |(bucket, table)| {
-            for (region, buckets) in &regions {
-                let entries = buckets[bucket].start * entry..buckets[bucket].end * entry;
-                kernel.apply(engine.backend, table, &region[entries]);
+        engine.each(buckets, |(bucket, table): (usize, &mut [u8])| {
+            for (region, buckets, _) in &partitions {
+                for piece in buckets.pieces(bucket) {
+                    kernel.apply(engine.backend, table, &region[piece.start * entry..piece.end * entry]);
+                }
             }
         });
-        outside
+        Ok(outside)
     }
 }
 

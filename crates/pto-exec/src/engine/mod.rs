@@ -6,6 +6,7 @@ pub(crate) mod elements;
 pub(crate) mod rows;
 mod scratch;
 mod share;
+mod sorted;
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -14,7 +15,6 @@ pub(crate) use crate::kernel::elements::Outside;
 use crate::kernel::simd::Backend;
 use cache::Caches;
 use cost::Method;
-use pto_isa::Atomic;
 use scratch::Scratch;
 
 /// Carries out gathers and scatters: threads, memory and instruction set are its, results do not depend on them.
@@ -38,6 +38,8 @@ pub struct Engine {
     backend: Backend,
     memory_cap: usize,
     method: Option<Method>,
+    /// Few lanes are carried out on the spot, without the kernels that a caller has asked for.
+    takes_few: bool,
     cold_tables: bool,
     scratch: Scratch,
 }
@@ -59,12 +61,14 @@ impl Engine {
             backend: Backend::best(),
             memory_cap: Self::DEFAULT_MEMORY_CAP,
             method: None,
+            takes_few: true,
             cold_tables: false,
             scratch: Scratch::default(),
         }
     }
 
     /// The engine that is used where none is given.
+    #[inline]
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Engine> = OnceLock::new();
         SHARED.get_or_init(Self::new)
@@ -79,10 +83,11 @@ impl Engine {
         self
     }
 
-    /// The same with another instruction set.
+    /// The same with another instruction set, for transfers of any size.
     #[must_use]
     pub fn with_backend(mut self, backend: Backend) -> Self {
         self.backend = backend;
+        self.takes_few = false;
         self
     }
 
@@ -104,6 +109,7 @@ impl Engine {
     #[must_use]
     pub fn with_method(mut self, method: Method) -> Self {
         self.method = Some(method);
+        self.takes_few = false;
         self
     }
 
@@ -123,6 +129,7 @@ impl Engine {
     }
 
     /// The instruction set in use.
+    #[inline]
     pub fn backend(&self) -> Backend {
         self.backend
     }
@@ -137,10 +144,15 @@ impl Engine {
         self.scratch.held()
     }
 
+    /// True if this many lanes need no kernel: looping over them takes less time than choosing one.
+    #[inline(always)]
+    pub(crate) fn takes_few(&self, lanes: usize) -> bool {
+        lanes <= cost::FEW_LANES && self.takes_few
+    }
+
     /// The work of a scatter, for the cost rule.
-    fn work(&self, lanes: usize, table_bytes: usize, atomic: Atomic) -> cost::Work {
-        let replaces = atomic == Atomic::None;
-        cost::Work { lanes, table_bytes, replaces, threads: self.threads.get(), caches: Caches::get() }
+    fn work(&self, lanes: usize, table_bytes: usize) -> cost::Work {
+        cost::Work { lanes, table_bytes, threads: self.threads.get(), caches: Caches::get() }
     }
 
     /// Calls `work` once for each item, on as many threads as the engine has, and returns the results in order.
@@ -152,16 +164,19 @@ impl Engine {
         let length = items.len();
         let queue = Mutex::new(items.into_iter().enumerate());
         let results = Mutex::new(Vec::with_capacity(length));
-        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-        rayon::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|_| {
-                    while let Some((i, item)) = next() {
-                        let result = work(item);
-                        results.lock().unwrap_or_else(PoisonError::into_inner).push((i, result));
-                    }
-                });
+        let work = || {
+            let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            while let Some((i, item)) = next() {
+                let result = work(item);
+                results.lock().unwrap_or_else(PoisonError::into_inner).push((i, result));
             }
+        };
+        // The caller is one of the workers: it need not be woken, and has begun before the others have been.
+        rayon::in_place_scope(|scope| {
+            for _ in 1..workers {
+                scope.spawn(|_| work());
+            }
+            work();
         });
         let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         results.sort_unstable_by_key(|(i, _)| *i);

@@ -1,5 +1,6 @@
 //! Cutting a table into parts that get about the same number of lanes each.
 
+use super::cost::Skew;
 use crate::kernel::bounds::{Bounds, Part};
 use crate::kernel::elements::{Lookup, Run};
 use crate::kernel::lanes::Strided;
@@ -30,18 +31,18 @@ impl Sample {
         Self(drawn)
     }
 
-    /// How many lanes the sample has.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
+    /// What the cost rule wants to know, for buckets of `length` slots.
+    pub(crate) fn skew(&self, length: usize) -> Skew {
+        Skew { sampled: self.0.len(), crowd: self.crowd(length), repeats: self.repeats() }
     }
 
     /// How many lanes the fullest of the table's buckets of `length` slots gets.
-    pub(crate) fn crowd(&self, length: usize) -> usize {
+    fn crowd(&self, length: usize) -> usize {
         self.0.chunk_by(|a, b| a / length as u64 == b / length as u64).map(<[u64]>::len).max().unwrap_or(0)
     }
 
     /// How many lanes of the sample go where another one does.
-    pub(crate) fn repeats(&self) -> usize {
+    fn repeats(&self) -> usize {
         self.0.len() - self.0.chunk_by(|a, b| a == b).count()
     }
 

@@ -3,7 +3,7 @@
 use pto_isa::{Atomic, Element, ElementClass, OutOfBounds};
 
 use super::view::Shape;
-use super::{Fault, Index, View, ViewMut};
+use super::{Fault, Index, View, ViewMut, few};
 use crate::Lanes;
 use crate::engine::{Engine, Outside};
 use crate::kernel::address::AddressMap;
@@ -29,6 +29,7 @@ impl Engine {
     ///
     /// # Errors
     /// See [`Fault`]; nothing was written then.
+    #[inline]
     pub fn gather<'a, T: Element, I: Index>(
         &self,
         destination: impl Into<ViewMut<'a, T>>,
@@ -38,6 +39,23 @@ impl Engine {
     ) -> Result<Lanes, Fault> {
         let (destination, table, indices) = (destination.into(), table.into(), indices.into());
         let capacity = gather_policy(oob, table.shape.elements())?;
+        if let Some(length) = self.few_lanes(destination.shape, indices.shape, table.shape) {
+            let (to, lanes) = (&mut destination.data[..length], &indices.data[..length]);
+            let result = few::gather(to, &table.data[..table.shape.cols], lanes, oob);
+            return finish(result, oob, indices, capacity);
+        }
+        self.gather_many(destination, table, indices, oob, capacity)
+    }
+
+    #[inline(never)]
+    fn gather_many<T: Element, I: Index>(
+        &self,
+        destination: ViewMut<'_, T>,
+        table: View<'_, T>,
+        indices: View<'_, I>,
+        oob: OutOfBounds,
+        capacity: u64,
+    ) -> Result<Lanes, Fault> {
         let runs = Runs::new(destination.shape, indices.shape)?;
         let map = elements_map(table.shape);
         let lookup = lookup(indices, capacity, oob, &map);
@@ -63,6 +81,7 @@ impl Engine {
     ///
     /// # Errors
     /// See [`Fault`]; nothing was written then.
+    #[inline]
     pub fn scatter<'a, T: Element, I: Index>(
         &self,
         table: impl Into<ViewMut<'a, T>>,
@@ -73,6 +92,24 @@ impl Engine {
     ) -> Result<Lanes, Fault> {
         let (table, source, indices) = (table.into(), source.into(), indices.into());
         let capacity = scatter_policy::<T>(oob, atomic, table.shape.elements())?;
+        if let Some(length) = self.few_lanes(source.shape, indices.shape, table.shape) {
+            let (from, lanes) = (&source.data[..length], &indices.data[..length]);
+            let to = &mut table.data[..table.shape.cols];
+            let result = few::scatter(self.backend(), to, from, lanes, (atomic, oob));
+            return finish(result, oob, indices, capacity);
+        }
+        self.scatter_many(table, source, indices, (atomic, oob), capacity)
+    }
+
+    #[inline(never)]
+    fn scatter_many<T: Element, I: Index>(
+        &self,
+        table: ViewMut<'_, T>,
+        source: View<'_, T>,
+        indices: View<'_, I>,
+        (atomic, oob): (Atomic, OutOfBounds),
+        capacity: u64,
+    ) -> Result<Lanes, Fault> {
         let runs = Runs::new(source.shape, indices.shape)?;
         let map = elements_map(table.shape);
         let lookup = lookup(indices, capacity, oob, &map);
@@ -140,7 +177,17 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// The number of lanes of a call on plain slices, if there are few.
+    #[inline(always)]
+    fn few_lanes(&self, payload: Shape, indices: Shape, table: Shape) -> Option<usize> {
+        let plain = payload.rows == 1 && indices.rows == 1 && table.rows == 1 && payload.cols == indices.cols;
+        (plain && self.takes_few(indices.cols)).then_some(indices.cols)
+    }
+}
+
 /// The capacity, if a gather has this policy.
+#[inline(always)]
 fn gather_policy(oob: OutOfBounds, capacity: usize) -> Result<u64, Fault> {
     match oob {
         OutOfBounds::Skip => Err(Fault::Policy(oob)),
@@ -150,6 +197,7 @@ fn gather_policy(oob: OutOfBounds, capacity: usize) -> Result<u64, Fault> {
 }
 
 /// The capacity, if a scatter of these elements has these policies.
+#[inline(always)]
 fn scatter_policy<T: Element>(oob: OutOfBounds, atomic: Atomic, capacity: usize) -> Result<u64, Fault> {
     match (oob, atomic) {
         (OutOfBounds::Zero, _) => Err(Fault::Policy(oob)),
@@ -220,7 +268,7 @@ impl Runs {
 }
 
 /// The run of a row transfer, and the one piece that its rows are.
-fn rows(payload: Shape, table: Shape, indices: Shape) -> Result<(Run, Vec<Segment>), Fault> {
+fn rows(payload: Shape, table: Shape, indices: Shape) -> Result<(Run, [Segment; 1]), Fault> {
     if indices.rows != 1 || indices.cols != payload.rows {
         let (left, right) = ((1, payload.rows), (indices.rows, indices.cols));
         return Err(Fault::Shape { what: "one index for each row", left, right });
@@ -232,7 +280,7 @@ fn rows(payload: Shape, table: Shape, indices: Shape) -> Result<(Run, Vec<Segmen
     let stride = if payload.rows > 1 { payload.stride } else { payload.cols };
     let run =
         Run { payload: Strided { start: 0, step: stride }, idx: Strided { start: 0, step: 1 }, length: payload.rows };
-    Ok((run, vec![Segment { tile: 0, table: 0, length: payload.cols }]))
+    Ok((run, [Segment { tile: 0, table: 0, length: payload.cols }]))
 }
 
 /// What happened to the lanes, or the fault of the first one out of range.

@@ -16,6 +16,10 @@ use pto_isa::{Element, ElementClass};
 pub trait Index: Element + sealed::Sealed {
     /// True for `i32` and `i64`.
     const SIGNED: bool = matches!(Self::TYPE.class(), ElementClass::Signed);
+
+    /// The index as 64 bits, sign-extended if it is signed: at or beyond every capacity unless it is in range.
+    #[doc(hidden)]
+    fn bits(self) -> u64;
 }
 
 mod sealed {
@@ -26,7 +30,12 @@ mod sealed {
 macro_rules! indices {
     ($($type:ty),*) => {$(
         impl sealed::Sealed for $type {}
-        impl Index for $type {}
+        impl Index for $type {
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                self as i64 as u64
+            }
+        }
     )*};
 }
 

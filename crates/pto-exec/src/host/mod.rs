@@ -38,6 +38,7 @@
 
 mod calls;
 mod fault;
+mod few;
 mod index;
 mod view;
 

@@ -36,6 +36,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    #[inline]
     fn of_slice(length: usize) -> Self {
         Self { rows: 1, cols: length, stride: length }
     }
@@ -53,11 +54,13 @@ impl Shape {
     }
 
     /// True if elements follow each other without gaps.
+    #[inline]
     pub(super) fn is_packed(self) -> bool {
         self.rows <= 1 || self.stride == self.cols
     }
 
     /// The number of elements; a shape that fits a slice has no more than fit a `usize`.
+    #[inline]
     pub(super) fn elements(self) -> usize {
         self.rows * self.cols
     }
@@ -111,24 +114,28 @@ impl<'a, T> ViewMut<'a, T> {
 }
 
 impl<'a, T> From<&'a [T]> for View<'a, T> {
+    #[inline]
     fn from(data: &'a [T]) -> Self {
         Self { data, shape: Shape::of_slice(data.len()) }
     }
 }
 
 impl<'a, T, const N: usize> From<&'a [T; N]> for View<'a, T> {
+    #[inline]
     fn from(data: &'a [T; N]) -> Self {
         data.as_slice().into()
     }
 }
 
 impl<'a, T> From<&'a Vec<T>> for View<'a, T> {
+    #[inline]
     fn from(data: &'a Vec<T>) -> Self {
         data.as_slice().into()
     }
 }
 
 impl<'a, T> From<&'a mut [T]> for ViewMut<'a, T> {
+    #[inline]
     fn from(data: &'a mut [T]) -> Self {
         let shape = Shape::of_slice(data.len());
         Self { data, shape }
@@ -136,12 +143,14 @@ impl<'a, T> From<&'a mut [T]> for ViewMut<'a, T> {
 }
 
 impl<'a, T, const N: usize> From<&'a mut [T; N]> for ViewMut<'a, T> {
+    #[inline]
     fn from(data: &'a mut [T; N]) -> Self {
         data.as_mut_slice().into()
     }
 }
 
 impl<'a, T> From<&'a mut Vec<T>> for ViewMut<'a, T> {
+    #[inline]
     fn from(data: &'a mut Vec<T>) -> Self {
         data.as_mut_slice().into()
     }

@@ -8,6 +8,9 @@ use super::simd::{Backend, Simd, Task, run_plain};
 
 /// An operation on elements of `N` bytes.
 pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
+    /// The old content matters: the machine's own loads ask for a slot's cache line early.
+    const READS: bool = true;
+
     /// Runs a task that combines element by element, with an instruction set where that matters.
     #[inline(always)]
     fn enter<T: Task>(_: Backend, task: T) -> T::Output {
@@ -17,16 +20,11 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
     /// The new content of a slot that held `old`.
     fn combine<S: Simd>(simd: S, old: [u8; N], new: [u8; N]) -> [u8; N];
 
-    /// True if [`combine_tame`](Self::combine_tame) is right for all of these new values.
+    /// Combines a slot. Where the old content mostly stays, it is not written again: a line that was only read need not
+    /// go back to memory.
     #[inline(always)]
-    fn are_tame(_: &[[u8; N]]) -> bool {
-        false
-    }
-
-    /// [`combine`](Self::combine) for new values without special cases.
-    #[inline(always)]
-    fn combine_tame<S: Simd>(simd: S, old: [u8; N], new: [u8; N]) -> [u8; N] {
-        Self::combine(simd, old, new)
+    fn put<S: Simd>(simd: S, slot: &mut [u8; N], new: [u8; N]) {
+        *slot = Self::combine(simd, *slot, new);
     }
 
     /// Combines a row with another of the same length, element by element.
@@ -51,6 +49,8 @@ pub(crate) struct Max<T>(PhantomData<T>);
 pub(crate) struct Min<T>(PhantomData<T>);
 
 impl<const N: usize> Combine<N> for Replace {
+    const READS: bool = false;
+
     #[inline(always)]
     fn combine<S: Simd>(_: S, _: [u8; N], new: [u8; N]) -> [u8; N] {
         new
@@ -75,11 +75,25 @@ macro_rules! integers {
             fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
                 <$type>::from_le_bytes(old).max(<$type>::from_le_bytes(new)).to_le_bytes()
             }
+
+            #[inline(always)]
+            fn put<S: Simd>(_: S, slot: &mut [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) {
+                if <$type>::from_le_bytes(new) > <$type>::from_le_bytes(*slot) {
+                    *slot = new;
+                }
+            }
         }
         impl Combine<{ size_of::<$type>() }> for Min<$type> {
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
                 <$type>::from_le_bytes(old).min(<$type>::from_le_bytes(new)).to_le_bytes()
+            }
+
+            #[inline(always)]
+            fn put<S: Simd>(_: S, slot: &mut [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) {
+                if <$type>::from_le_bytes(new) < <$type>::from_le_bytes(*slot) {
+                    *slot = new;
+                }
             }
         }
     )*};
@@ -133,12 +147,28 @@ macro_rules! short_floats {
             fn combine<S: Simd>(_: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
                 $ranked::larger(old, new)
             }
+
+            #[inline(always)]
+            fn put<S: Simd>(_: S, slot: &mut [u8; 2], new: [u8; 2]) {
+                let chosen = $ranked::larger(*slot, new);
+                if chosen != *slot {
+                    *slot = chosen;
+                }
+            }
         }
 
         impl Combine<2> for Min<$type> {
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
                 $ranked::smaller(old, new)
+            }
+
+            #[inline(always)]
+            fn put<S: Simd>(_: S, slot: &mut [u8; 2], new: [u8; 2]) {
+                let chosen = $ranked::smaller(*slot, new);
+                if chosen != *slot {
+                    *slot = chosen;
+                }
             }
         }
     )*};
@@ -153,67 +183,48 @@ fn rare<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// One element at a time, the machine's own comparison is quicker. It takes the new value where the two are equal or
-/// one is a NaN, which is wrong for a new NaN and for the new zero of the losing sign only.
+/// One element at a time, the machine's own comparison is quicker. It is wrong where one of the two is a NaN, and then
+/// false, and where both are zeros, which matters only if
+/// the new one wins.
 macro_rules! long_floats {
     ($($type:ty, $ranked:ident, $bytes:literal);*) => {$(
         impl Combine<$bytes> for Max<$type> {
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
-                let (a, b) = (<$type>::from_le_bytes(old), <$type>::from_le_bytes(new));
-                let chosen = core::hint::select_unpredictable(a > b, a, b);
-                if b.is_nan() || new == <$type>::to_le_bytes(-0.0) {
-                    return rare(|| $ranked::larger(old, new));
+                $ranked::larger(old, new)
+            }
+
+            #[inline(always)]
+            fn put<S: Simd>(_: S, slot: &mut [u8; $bytes], new: [u8; $bytes]) {
+                let (a, b) = (<$type>::from_le_bytes(*slot), <$type>::from_le_bytes(new));
+                if a >= b {
+                    // Two tests that are easily foretold, kept apart: as one they would be computed, not branched on.
+                    if *slot == <$type>::to_le_bytes(-0.0) {
+                        rare(|| *slot = $ranked::larger(*slot, new));
+                    }
+                } else {
+                    *slot = $ranked::larger(*slot, new);
                 }
-                chosen.to_le_bytes()
-            }
-
-            #[inline(always)]
-            fn are_tame(new: &[[u8; $bytes]]) -> bool {
-                let losing = <$type>::to_le_bytes(-0.0);
-                let special = |value: &[u8; $bytes]| <$type>::from_le_bytes(*value).is_nan() | (*value == losing);
-                !new.iter().fold(false, |any, value| any | special(value))
-            }
-
-            #[inline(always)]
-            fn combine_tame<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
-                let (a, b) = (<$type>::from_le_bytes(old), <$type>::from_le_bytes(new));
-                core::hint::select_unpredictable(a > b, a, b).to_le_bytes()
-            }
-
-            #[inline(always)]
-            fn combine_row<S: Simd>(_: S, row: &mut [[u8; $bytes]], new: &[[u8; $bytes]]) {
-                row.iter_mut().zip(new).for_each(|(slot, value)| *slot = $ranked::larger(*slot, *value));
             }
         }
 
         impl Combine<$bytes> for Min<$type> {
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
-                let (a, b) = (<$type>::from_le_bytes(old), <$type>::from_le_bytes(new));
-                let chosen = core::hint::select_unpredictable(a < b, a, b);
-                if b.is_nan() || new == <$type>::to_le_bytes(0.0) {
-                    return rare(|| $ranked::smaller(old, new));
+                $ranked::smaller(old, new)
+            }
+
+            #[inline(always)]
+            fn put<S: Simd>(_: S, slot: &mut [u8; $bytes], new: [u8; $bytes]) {
+                let (a, b) = (<$type>::from_le_bytes(*slot), <$type>::from_le_bytes(new));
+                if a <= b {
+                    // Two tests that are easily foretold, kept apart: as one they would be computed, not branched on.
+                    if new == <$type>::to_le_bytes(-0.0) {
+                        rare(|| *slot = $ranked::smaller(*slot, new));
+                    }
+                } else {
+                    *slot = $ranked::smaller(*slot, new);
                 }
-                chosen.to_le_bytes()
-            }
-
-            #[inline(always)]
-            fn are_tame(new: &[[u8; $bytes]]) -> bool {
-                let losing = <$type>::to_le_bytes(0.0);
-                let special = |value: &[u8; $bytes]| <$type>::from_le_bytes(*value).is_nan() | (*value == losing);
-                !new.iter().fold(false, |any, value| any | special(value))
-            }
-
-            #[inline(always)]
-            fn combine_tame<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
-                let (a, b) = (<$type>::from_le_bytes(old), <$type>::from_le_bytes(new));
-                core::hint::select_unpredictable(a < b, a, b).to_le_bytes()
-            }
-
-            #[inline(always)]
-            fn combine_row<S: Simd>(_: S, row: &mut [[u8; $bytes]], new: &[[u8; $bytes]]) {
-                row.iter_mut().zip(new).for_each(|(slot, value)| *slot = $ranked::smaller(*slot, *value));
             }
         }
     )*};

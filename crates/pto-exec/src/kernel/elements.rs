@@ -237,8 +237,8 @@ pub(crate) fn gather(backend: Backend, size: usize, tile: &mut [u8], moved: Move
     }
 }
 
-/// Tables of up to this many elements of 4 bytes, 1 MiB, are read by the vector unit's gather instruction.
-const GATHER_ELEMENTS: usize = 1 << 18;
+/// Tables of up to this many elements of 4 bytes, 4 MiB, are read by the vector unit's gather instruction.
+const GATHER_ELEMENTS: usize = 1 << 20;
 
 fn gather_as<const N: usize>(backend: Backend, tile: &mut [u8], moved: Moved<'_>, table: &[u8]) {
     let (tile, table) = (tile.as_chunks_mut::<N>().0, table.as_chunks::<N>().0);

@@ -8,12 +8,15 @@ use core::marker::PhantomData;
 
 use pto_isa::{Atomic, ElementType};
 
-use super::combine::{Add, Combine, Max, Min, Replace};
+use super::BLOCK;
+use super::bounds::{Part, count_outside};
+use super::combine::Combine;
 use super::elements::Moved;
+use super::lanes::Strided;
 use super::offsets::{AnyOffsets, Offsets, Word};
 use super::partition::Entry;
 use super::rows::{RowBlock, prefetch};
-use super::simd::{Backend, Simd, Task};
+use super::simd::{self, Backend, Simd, Task};
 use super::transfer;
 
 /// What a scatter does to the elements of a table.
@@ -23,6 +26,14 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
 
     /// Combines elements of `tile` into those places of `table`, in order.
     fn scatter(&self, backend: Backend, table: &mut [u8], moved: Moved<'_>, tile: &[u8]);
+
+    /// Combines what falls into a part of a table, which `table` is, in order; returns how many of all lanes are at or
+    /// beyond the capacity. Lanes are their own offsets, and stand for as many elements of `values`.
+    fn scatter_part(&self, backend: Backend, table: &mut [u8], lanes: PartLanes<'_>, values: &[u8]) -> usize;
+
+    /// Combines lanes that are their own offsets, in order, looking at them on the way: false as soon as one is at or
+    /// beyond the capacity.
+    fn scatter_looking(&self, backend: Backend, table: &mut [u8], lanes: WholeLanes<'_>, values: &[u8]) -> bool;
 
     /// Combines rows of `tile` into those of `table`, in order.
     fn scatter_rows(&self, backend: Backend, table: &mut [u8], block: RowBlock<'_>, tile: &[u8]);
@@ -34,54 +45,82 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
     fn scatter_ordered(&self, backend: Backend, table: &mut [u8], order: &[(u64, usize)], tile: &[u8]);
 }
 
-/// The kernel of an element type and an operation.
+/// Lanes that are their own offsets.
+#[derive(Clone, Copy)]
+pub(crate) struct WholeLanes<'a> {
+    pub(crate) words: &'a [[u8; 4]],
+    pub(crate) capacity: u64,
+}
+
+/// Lanes of which those that fall into a part of a table are wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct PartLanes<'a> {
+    pub(crate) words: &'a [[u8; 4]],
+    pub(crate) part: Part,
+    pub(crate) capacity: u64,
+}
+
+/// Runs a body with `$n`, the bytes of an element type, and `$c`, what an operation does to one.
 ///
 /// Replacing depends on the width alone, and so does wrapping addition; 8-bit floats only ever move.
+macro_rules! with_combine {
+    ($element:expr, $atomic:expr, $n:ident, $c:ident => $body:expr) => {{
+        use pto_isa::{Atomic, ElementType as E};
+
+        use $crate::kernel::combine::{Add, Max, Min, Replace};
+        macro_rules! arm {
+            ($size:literal, $kind:ty) => {{
+                #[allow(dead_code, reason = "the body may need the type alone")]
+                const $n: usize = $size;
+                type $c = $kind;
+                $body
+            }};
+        }
+        match ($atomic, $element) {
+            (Atomic::None, E::I8 | E::U8) | (_, E::F8E4M3 | E::F8E5M2 | E::HiF8) => arm!(1, Replace),
+            (Atomic::None, E::I16 | E::U16 | E::F16 | E::BF16) => arm!(2, Replace),
+            (Atomic::None, E::I32 | E::U32 | E::F32) => arm!(4, Replace),
+            (Atomic::None, E::I64 | E::U64 | E::F64) => arm!(8, Replace),
+            (Atomic::Add, E::I8 | E::U8) => arm!(1, Add<u8>),
+            (Atomic::Add, E::I16 | E::U16) => arm!(2, Add<u16>),
+            (Atomic::Add, E::I32 | E::U32) => arm!(4, Add<u32>),
+            (Atomic::Add, E::I64 | E::U64) => arm!(8, Add<u64>),
+            (Atomic::Add, E::F16) => arm!(2, Add<half::f16>),
+            (Atomic::Add, E::BF16) => arm!(2, Add<half::bf16>),
+            (Atomic::Add, E::F32) => arm!(4, Add<f32>),
+            (Atomic::Add, E::F64) => arm!(8, Add<f64>),
+            (Atomic::Max, E::I8) => arm!(1, Max<i8>),
+            (Atomic::Max, E::U8) => arm!(1, Max<u8>),
+            (Atomic::Max, E::I16) => arm!(2, Max<i16>),
+            (Atomic::Max, E::U16) => arm!(2, Max<u16>),
+            (Atomic::Max, E::I32) => arm!(4, Max<i32>),
+            (Atomic::Max, E::U32) => arm!(4, Max<u32>),
+            (Atomic::Max, E::I64) => arm!(8, Max<i64>),
+            (Atomic::Max, E::U64) => arm!(8, Max<u64>),
+            (Atomic::Max, E::F16) => arm!(2, Max<half::f16>),
+            (Atomic::Max, E::BF16) => arm!(2, Max<half::bf16>),
+            (Atomic::Max, E::F32) => arm!(4, Max<f32>),
+            (Atomic::Max, E::F64) => arm!(8, Max<f64>),
+            (Atomic::Min, E::I8) => arm!(1, Min<i8>),
+            (Atomic::Min, E::U8) => arm!(1, Min<u8>),
+            (Atomic::Min, E::I16) => arm!(2, Min<i16>),
+            (Atomic::Min, E::U16) => arm!(2, Min<u16>),
+            (Atomic::Min, E::I32) => arm!(4, Min<i32>),
+            (Atomic::Min, E::U32) => arm!(4, Min<u32>),
+            (Atomic::Min, E::I64) => arm!(8, Min<i64>),
+            (Atomic::Min, E::U64) => arm!(8, Min<u64>),
+            (Atomic::Min, E::F16) => arm!(2, Min<half::f16>),
+            (Atomic::Min, E::BF16) => arm!(2, Min<half::bf16>),
+            (Atomic::Min, E::F32) => arm!(4, Min<f32>),
+            (Atomic::Min, E::F64) => arm!(8, Min<f64>),
+        }
+    }};
+}
+pub(crate) use with_combine;
+
+/// The kernel of an element type and an operation.
 pub(crate) fn kernel(element: ElementType, atomic: Atomic) -> &'static dyn Kernel {
-    use ElementType as E;
-    macro_rules! typed {
-        ($n:literal, $c:ty) => {
-            &Typed::<$n, $c>(PhantomData)
-        };
-    }
-    match (atomic, element) {
-        (Atomic::None, E::I8 | E::U8) | (_, E::F8E4M3 | E::F8E5M2 | E::HiF8) => typed!(1, Replace),
-        (Atomic::None, E::I16 | E::U16 | E::F16 | E::BF16) => typed!(2, Replace),
-        (Atomic::None, E::I32 | E::U32 | E::F32) => typed!(4, Replace),
-        (Atomic::None, E::I64 | E::U64 | E::F64) => typed!(8, Replace),
-        (Atomic::Add, E::I8 | E::U8) => typed!(1, Add<u8>),
-        (Atomic::Add, E::I16 | E::U16) => typed!(2, Add<u16>),
-        (Atomic::Add, E::I32 | E::U32) => typed!(4, Add<u32>),
-        (Atomic::Add, E::I64 | E::U64) => typed!(8, Add<u64>),
-        (Atomic::Add, E::F16) => typed!(2, Add<half::f16>),
-        (Atomic::Add, E::BF16) => typed!(2, Add<half::bf16>),
-        (Atomic::Add, E::F32) => typed!(4, Add<f32>),
-        (Atomic::Add, E::F64) => typed!(8, Add<f64>),
-        (Atomic::Max, E::I8) => typed!(1, Max<i8>),
-        (Atomic::Max, E::U8) => typed!(1, Max<u8>),
-        (Atomic::Max, E::I16) => typed!(2, Max<i16>),
-        (Atomic::Max, E::U16) => typed!(2, Max<u16>),
-        (Atomic::Max, E::I32) => typed!(4, Max<i32>),
-        (Atomic::Max, E::U32) => typed!(4, Max<u32>),
-        (Atomic::Max, E::I64) => typed!(8, Max<i64>),
-        (Atomic::Max, E::U64) => typed!(8, Max<u64>),
-        (Atomic::Max, E::F16) => typed!(2, Max<half::f16>),
-        (Atomic::Max, E::BF16) => typed!(2, Max<half::bf16>),
-        (Atomic::Max, E::F32) => typed!(4, Max<f32>),
-        (Atomic::Max, E::F64) => typed!(8, Max<f64>),
-        (Atomic::Min, E::I8) => typed!(1, Min<i8>),
-        (Atomic::Min, E::U8) => typed!(1, Min<u8>),
-        (Atomic::Min, E::I16) => typed!(2, Min<i16>),
-        (Atomic::Min, E::U16) => typed!(2, Min<u16>),
-        (Atomic::Min, E::I32) => typed!(4, Min<i32>),
-        (Atomic::Min, E::U32) => typed!(4, Min<u32>),
-        (Atomic::Min, E::I64) => typed!(8, Min<i64>),
-        (Atomic::Min, E::U64) => typed!(8, Min<u64>),
-        (Atomic::Min, E::F16) => typed!(2, Min<half::f16>),
-        (Atomic::Min, E::BF16) => typed!(2, Min<half::bf16>),
-        (Atomic::Min, E::F32) => typed!(4, Min<f32>),
-        (Atomic::Min, E::F64) => typed!(8, Min<f64>),
-    }
+    with_combine!(element, atomic, N, C => &Typed::<N, C>(PhantomData))
 }
 
 /// Elements of `N` bytes, combined by `C`.
@@ -105,6 +144,16 @@ impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
             AnyOffsets::Narrow(offsets) => C::enter(backend, Scatter { table, offsets, moved, tile, combine }),
             AnyOffsets::Wide(offsets) => C::enter(backend, Scatter { table, offsets, moved, tile, combine }),
         }
+    }
+
+    fn scatter_part(&self, backend: Backend, table: &mut [u8], lanes: PartLanes<'_>, values: &[u8]) -> usize {
+        let (table, values) = (table.as_chunks_mut::<N>().0, values.as_chunks::<N>().0);
+        backend.run(ScatterPart { table, lanes, values, combine: PhantomData::<C> })
+    }
+
+    fn scatter_looking(&self, backend: Backend, table: &mut [u8], lanes: WholeLanes<'_>, values: &[u8]) -> bool {
+        let (table, values) = (table.as_chunks_mut::<N>().0, values.as_chunks::<N>().0);
+        backend.run(ScatterLooking { table, lanes, values, combine: PhantomData::<C> })
     }
 
     fn scatter_rows(&self, backend: Backend, table: &mut [u8], block: RowBlock<'_>, tile: &[u8]) {
@@ -143,6 +192,57 @@ impl<const N: usize, C: Combine<N>, W: Word> Task for Scatter<'_, N, C, W> {
                 transfer::scatter_some::<N, C, W, S>(simd, table, offsets, tile, moved.payload, positions);
             }
         }
+    }
+}
+
+struct ScatterLooking<'a, const N: usize, C> {
+    table: &'a mut [[u8; N]],
+    lanes: WholeLanes<'a>,
+    values: &'a [[u8; N]],
+    combine: PhantomData<C>,
+}
+
+impl<const N: usize, C: Combine<N>> Task for ScatterLooking<'_, N, C> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> bool {
+        let Self { table, lanes: WholeLanes { words, capacity }, values, .. } = self;
+        // All values are handed over each time, so that the next block's can be asked for.
+        words.chunks(BLOCK).enumerate().all(|(i, words)| {
+            let Some(offsets) = Offsets::check(words, capacity) else { return false };
+            let run = Strided { start: i * BLOCK, step: 1 };
+            transfer::scatter::<N, C, _, S>(simd, table, offsets, values, run);
+            true
+        })
+    }
+}
+
+struct ScatterPart<'a, const N: usize, C> {
+    table: &'a mut [[u8; N]],
+    lanes: PartLanes<'a>,
+    values: &'a [[u8; N]],
+    combine: PhantomData<C>,
+}
+
+impl<const N: usize, C: Combine<N>> Task for ScatterPart<'_, N, C> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> usize {
+        let Self { table, lanes: PartLanes { words, part, capacity }, values, .. } = self;
+        let (mut kept, mut positions) = ([[0; 4]; BLOCK], [0; BLOCK]);
+        let mut outside = 0;
+        for (words, values) in words.chunks(BLOCK).zip(values.chunks(BLOCK)) {
+            if Word::largest(words) >= capacity {
+                outside += count_outside(words, capacity);
+            }
+            let range = (part.base, part.length);
+            let (offsets, positions) = Offsets::keep(simd, words, range, &mut kept, &mut positions);
+            let dense = Strided { start: 0, step: 1 };
+            transfer::scatter_some::<N, C, _, S>(simd, table, offsets, values, dense, positions);
+        }
+        outside
     }
 }
 
@@ -185,10 +285,26 @@ impl<const N: usize, C: Combine<N>> Task for Apply<'_, N, C> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        for entry in self.entries {
-            let slot = &mut self.table[u32::from_le_bytes(entry.offset) as usize];
-            *slot = C::combine(simd, *slot, entry.value);
-        }
+        let Self { table, entries, .. } = self;
+        apply(table, entries, |slot, new| C::put(simd, slot, new));
+    }
+}
+
+/// Entries between asking for a slot and combining it.
+const AHEAD: usize = 128;
+
+#[inline(always)]
+fn apply<const N: usize>(table: &mut [[u8; N]], entries: &[Entry<N>], put: impl Fn(&mut [u8; N], [u8; N])) {
+    let slot = |entry: &Entry<N>| u32::from_le_bytes(entry.offset) as usize;
+    let (first, ahead) = entries.split_at(AHEAD.min(entries.len()));
+    first.iter().for_each(|entry| simd::prefetch_far(table, slot(entry)));
+    let (soon, rest) = entries.split_at(ahead.len());
+    for (entry, next) in soon.iter().zip(ahead) {
+        simd::prefetch_far(table, slot(next));
+        put(&mut table[slot(entry)], entry.value);
+    }
+    for entry in rest {
+        put(&mut table[slot(entry)], entry.value);
     }
 }
 

@@ -7,7 +7,8 @@
 //! - [`address`] turns in-range indices into element offsets;
 //! - [`combine`] is what happens to one element;
 //! - [`transfer`] moves elements;
-//! - [`elements`] and [`rows`] put these together for one run of lanes, and [`partition`] for a part of a long one;
+//! - [`elements`] and [`rows`] put these together for one run of lanes, and [`partition`] and [`sorted`] for a part of a
+//!   long one;
 //! - [`kind`] hides element type and operation behind one interface;
 //! - [`mask`] widens rows.
 //!
@@ -16,7 +17,7 @@
 
 pub(crate) mod address;
 pub(crate) mod bounds;
-mod combine;
+pub(crate) mod combine;
 pub(crate) mod elements;
 pub(crate) mod kind;
 pub(crate) mod lanes;
@@ -26,6 +27,7 @@ mod offsets;
 pub(crate) mod partition;
 pub(crate) mod rows;
 pub(crate) mod simd;
+pub(crate) mod sorted;
 mod transfer;
 
 pub(crate) use offsets::{AnyOffsets, Word};

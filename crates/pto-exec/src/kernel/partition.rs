@@ -1,33 +1,33 @@
 //! A stable partition of a scatter by destination.
 //!
-//! Each thread takes a part of the source, counts how many of its lanes fall into each bucket (an equal part of the
-//! table), and copies offset and value of each lane to the bucket's place in a region of its own. Afterwards each
-//! bucket is applied by one thread, the regions in the order of the source: a slot sees its writers in source order
-//! whatever the number of threads, and the part of the table in use stays in cache.
+//! Each thread takes a part of the source and copies offset and value of each of its lanes to the lane's bucket, an
+//! equal part of the table. Buckets grow by chunks of a region of the thread's own, so that nobody has to count lanes
+//! beforehand: one look at each lane does for its range, its bucket and its copy. Afterwards each bucket is applied by
+//! one thread, the regions in the order of the source: a slot sees its writers in source order whatever the number of
+//! threads, and the part of the table in use stays in cache.
 
 use core::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 
+use super::bounds::{Bounds, count_outside};
 use super::elements::{Lookup, Moved, Run};
 use super::lanes::Strided;
 use super::offsets::{AnyOffsets, Offsets, Word};
-use super::simd::{self, Backend};
+use super::simd::{self, Backend, Simd, Task};
 
-/// The number of buckets. With twice as many write streams a partition takes nearly twice as long, while applying one
+/// The number of buckets. With twice as many write streams a partition takes half as long again, while applying one
 /// gets hardly faster: the step is that from 64 to 128 streams (`docs/performance.md`).
 pub(crate) const BUCKETS: usize = 64;
 
-/// Entries left free after each bucket, so that equally long buckets do not compete for the same sets of the cache:
-/// nine cache lines of the commonest entry, or an eighth of a small region in all.
-fn gap(lanes: usize) -> usize {
-    72.min(lanes / 8 / BUCKETS)
-}
+/// Chunks that a bucket of average length has at least, so that the unfilled ones do not matter.
+const CHUNKS: usize = 16;
 
-/// Entries that the region of this many lanes has.
-pub(crate) fn region_length(lanes: usize) -> usize {
-    lanes + BUCKETS * gap(lanes)
-}
+/// Entries of the largest chunk.
+const LARGEST_CHUNK: usize = 1024;
+
+/// Lanes that are looked at and then copied while they are in the first-level cache.
+pub(super) const LOOK: usize = 1024;
 
 /// One lane: where in its bucket it goes, and its value.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -40,6 +40,43 @@ pub(crate) struct Entry<const N: usize> {
 /// Bytes of an entry whose value has `size` bytes.
 pub(crate) fn entry_bytes(size: usize) -> usize {
     4 + size
+}
+
+/// How the region of a thread is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chunking {
+    /// Entries of a chunk: a power of two.
+    chunk: usize,
+    /// How many chunks there are.
+    count: usize,
+}
+
+impl Chunking {
+    /// Enough for this many lanes, whatever their buckets.
+    ///
+    /// A bucket of `n` lanes that starts at entry `s` of its first chunk takes `(n + s) / chunk + 1` chunks at the
+    /// most, and the starts of all buckets add up to less than half of [`BUCKETS`] chunks.
+    pub(crate) fn of(lanes: usize) -> Self {
+        let chunk = (lanes / (BUCKETS * CHUNKS)).clamp(1, LARGEST_CHUNK);
+        let chunk = 1 << chunk.ilog2();
+        Self { chunk, count: lanes / chunk + 1 + BUCKETS + BUCKETS / 2 }
+    }
+
+    /// Entries of a chunk.
+    pub(crate) fn chunk(self) -> usize {
+        self.chunk
+    }
+
+    /// Entries of the region.
+    pub(crate) fn entries(self) -> usize {
+        self.chunk * self.count
+    }
+
+    /// Where the first chunk of a bucket begins to be used. Streams that start at the same place of their chunks
+    /// would compete for the same sets of the cache.
+    fn start(self, bucket: usize) -> usize {
+        bucket * self.chunk + self.chunk * bucket / BUCKETS
+    }
 }
 
 /// How offsets fall into buckets.
@@ -62,30 +99,95 @@ impl Split {
     }
 
     #[inline(always)]
-    fn bucket(self, offset: u64) -> usize {
+    pub(super) fn bucket(self, offset: u64) -> usize {
         (offset >> self.shift) as usize % BUCKETS
     }
 
     #[inline(always)]
-    fn rest(self, offset: u64) -> u32 {
+    pub(super) fn rest(self, offset: u64) -> u32 {
         (offset & ((1 << self.shift) - 1)) as u32
     }
 }
 
 /// Where the buckets of a region lie in it.
-pub(crate) type Buckets = [Range<usize>; BUCKETS];
+pub(crate) struct Buckets {
+    chunking: Chunking,
+    /// Where the next entry of each bucket goes.
+    ends: [usize; BUCKETS],
+    /// The chunk that follows each one in its bucket.
+    next: Vec<u32>,
+    /// The first chunk that no bucket has.
+    free: usize,
+}
+
+impl Buckets {
+    pub(super) fn new(chunking: Chunking) -> Self {
+        let ends = core::array::from_fn(|bucket| chunking.start(bucket));
+        Self { chunking, ends, next: vec![0; chunking.count], free: BUCKETS }
+    }
+
+    /// The place of a bucket's next entry; the caller fills it.
+    #[inline(always)]
+    pub(super) fn grow(&mut self, bucket: usize) -> usize {
+        let place = self.ends[bucket];
+        self.ends[bucket] = place + 1;
+        if (place + 1) & (self.chunking.chunk - 1) == 0 {
+            self.extend(bucket, place);
+        }
+        place
+    }
+
+    /// Gives a bucket, whose last entry fills its chunk, another chunk.
+    #[cold]
+    fn extend(&mut self, bucket: usize, last: usize) {
+        self.next[last / self.chunking.chunk] = self.free as u32;
+        self.ends[bucket] = self.free * self.chunking.chunk;
+        self.free += 1;
+    }
+
+    /// The place of a bucket's first entry.
+    pub(super) fn start(&self, bucket: usize) -> usize {
+        self.chunking.start(bucket)
+    }
+
+    /// The place of the entry after the one at `place`.
+    #[inline(always)]
+    pub(super) fn after(&self, place: usize) -> usize {
+        let Chunking { chunk, .. } = self.chunking;
+        if (place + 1) & (chunk - 1) == 0 { self.next[place >> chunk.ilog2()] as usize * chunk } else { place + 1 }
+    }
+
+    /// The pieces of a bucket, in order.
+    pub(crate) fn pieces(&self, bucket: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+        let (chunk, end) = (self.chunking.chunk, self.ends[bucket]);
+        let mut at = Some(self.chunking.start(bucket));
+        core::iter::from_fn(move || {
+            let start = at?;
+            let current = start / chunk;
+            if current == end / chunk {
+                at = None;
+                return Some(start..end);
+            }
+            at = Some(self.next[current] as usize * chunk);
+            Some(start..(current + 1) * chunk)
+        })
+    }
+}
 
 /// A part of a scatter that is to be partitioned.
 #[derive(Clone, Copy)]
 pub(crate) struct Partition<'a> {
+    /// Lanes need not have been looked at: those that nothing is said about are dropped, and counted.
     pub(crate) lookup: Lookup<'a>,
     pub(crate) run: Run,
     pub(crate) split: Split,
+    /// Enough for the lanes of the run.
+    pub(crate) chunking: Chunking,
 }
 
 impl Partition<'_> {
-    /// Writes the lanes and the values of `tile`, of `size` bytes each, to a region of [`region_length`] entries; also
-    /// returns how many lanes were out of range.
+    /// Writes the lanes and the values of `tile`, of `size` bytes each, to a region; also returns how many lanes were
+    /// out of range.
     pub(crate) fn write(&self, backend: Backend, size: usize, tile: &[u8], region: &mut [u8]) -> (Buckets, usize) {
         match size {
             1 => self.write_as::<1>(backend, tile, region),
@@ -96,84 +198,78 @@ impl Partition<'_> {
     }
 
     fn write_as<const N: usize>(&self, backend: Backend, tile: &[u8], region: &mut [u8]) -> (Buckets, usize) {
-        let Self { lookup, run, split } = *self;
+        let Self { mut lookup, run, split, chunking } = *self;
         let (tile, region) = (tile.as_chunks::<N>().0, bytemuck::cast_slice_mut::<_, Entry<N>>(region));
-        let mut start = 0;
-        let starts = self.count(backend).map(|count| {
-            let bucket = start;
-            start += count + gap(run.length);
-            bucket
-        });
-        let mut ends = starts;
-        let outside = lookup.for_each_block(backend, run, &mut |moved| match moved.offsets {
-            AnyOffsets::Narrow(offsets) => write_block(split, tile, moved, offsets, &mut ends, region),
-            AnyOffsets::Wide(offsets) => write_block(split, tile, moved, offsets, &mut ends, region),
-        });
-        let mut buckets = starts.map(|start| start..start);
-        buckets.iter_mut().zip(ends).for_each(|(bucket, end)| bucket.end = end);
-        (buckets, outside)
-    }
-
-    /// How many lanes fall into each bucket.
-    fn count(&self, backend: Backend) -> [usize; BUCKETS] {
-        let mut counts = Counts { side: [[0; BUCKETS]; 4], rest: [0; BUCKETS] };
-        self.lookup.for_each_block(backend, self.run, &mut |moved| match moved.offsets {
-            AnyOffsets::Narrow(offsets) => counts.add(self.split, offsets.words()),
-            AnyOffsets::Wide(offsets) => counts.add(self.split, offsets.words()),
-        });
-        let mut totals = counts.rest;
-        for counts in counts.side {
-            totals.iter_mut().zip(counts).for_each(|(total, count)| *total += count as usize);
+        let mut copy = Copy { split, buckets: Buckets::new(chunking), region };
+        let words = if lookup.is_narrow() { lookup.whole::<[u8; 4]>(run) } else { None };
+        if let Some(words) = words.filter(|_| run.payload.step == 1) {
+            let values = &tile[run.payload.start..][..words.len()];
+            let capacity = lookup.resolver.capacity;
+            let outside = backend.run(CopyWhole { words, values, capacity, copy: &mut copy });
+            return (copy.buckets, outside);
         }
-        totals
+        if lookup.resolver.bounds == Bounds::Checked {
+            lookup.resolver.bounds = Bounds::Drop;
+        }
+        let outside = lookup.for_each_block(backend, run, &mut |moved| match moved.offsets {
+            AnyOffsets::Narrow(offsets) => copy.block(tile, moved, offsets),
+            AnyOffsets::Wide(offsets) => copy.block(tile, moved, offsets),
+        });
+        (copy.buckets, outside)
     }
 }
 
-/// Neighbouring lanes count side by side: one that follows another into its bucket need not wait for it.
-struct Counts {
-    side: [[u32; BUCKETS]; 4],
-    rest: [usize; BUCKETS],
+/// Copies lanes to their buckets.
+struct Copy<'a, const N: usize> {
+    split: Split,
+    buckets: Buckets,
+    region: &'a mut [Entry<N>],
 }
 
-impl Counts {
-    fn add<W: Word>(&mut self, split: Split, words: &[W]) {
-        let (chunks, rest) = words.as_chunks::<4>();
-        for chunk in chunks {
-            for (counts, word) in self.side.iter_mut().zip(chunk) {
-                counts[split.bucket(word.get())] += 1;
+impl<const N: usize> Copy<'_, N> {
+    #[inline(always)]
+    fn put(&mut self, offset: u64, value: [u8; N]) {
+        let place = self.buckets.grow(self.split.bucket(offset));
+        self.region[place] = Entry { offset: self.split.rest(offset).to_le_bytes(), value };
+        // The prefetchers of the machine follow fewer streams than there are buckets.
+        simd::prefetch(self.region, place + 64 / size_of::<Entry<N>>());
+    }
+
+    fn block<W: Word>(&mut self, tile: &[[u8; N]], moved: Moved<'_>, offsets: Offsets<'_, W>) {
+        let Strided { start, step } = moved.payload;
+        let words = offsets.words().iter();
+        match moved.positions {
+            None => words.enumerate().for_each(|(k, word)| self.put(word.get(), tile[start + k * step])),
+            Some(positions) => {
+                words.zip(positions).for_each(|(word, &k)| self.put(word.get(), tile[start + k as usize * step]));
             }
         }
-        for word in rest {
-            self.rest[split.bucket(word.get())] += 1;
-        }
     }
 }
 
-fn write_block<const N: usize, W: Word>(
-    split: Split,
-    tile: &[[u8; N]],
-    moved: Moved<'_>,
-    offsets: Offsets<'_, W>,
-    ends: &mut [usize; BUCKETS],
-    region: &mut [Entry<N>],
-) {
-    let Strided { start, step } = moved.payload;
-    let mut put = |offset: u64, value: [u8; N]| {
-        let end = &mut ends[split.bucket(offset)];
-        region[*end] = Entry { offset: split.rest(offset).to_le_bytes(), value };
-        // The prefetchers of the machine follow fewer streams than there are buckets.
-        simd::prefetch(region, *end + 64 / size_of::<Entry<N>>());
-        *end += 1;
-    };
-    let words = offsets.words();
-    match moved.positions {
-        None if step == 1 => {
-            words.iter().zip(&tile[start..][..words.len()]).for_each(|(word, value)| put(word.get(), *value));
+/// Copies lanes that are their own offsets, unless they are out of range; returns how many are.
+struct CopyWhole<'a, 'b, const N: usize> {
+    words: &'a [[u8; 4]],
+    values: &'a [[u8; N]],
+    capacity: u64,
+    copy: &'b mut Copy<'a, N>,
+}
+
+impl<const N: usize> Task for CopyWhole<'_, '_, N> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> usize {
+        let Self { words, values, capacity, copy } = self;
+        let mut outside = 0;
+        for (words, values) in words.chunks(LOOK).zip(values.chunks(LOOK)) {
+            if Word::largest(words) < capacity {
+                words.iter().zip(values).for_each(|(word, value)| copy.put(word.get(), *value));
+            } else {
+                outside += count_outside(words, capacity);
+            }
         }
-        None => words.iter().enumerate().for_each(|(k, word)| put(word.get(), tile[start + k * step])),
-        Some(positions) => {
-            words.iter().zip(positions).for_each(|(word, &k)| put(word.get(), tile[start + k as usize * step]));
-        }
+        outside
     }
 }
 
@@ -190,5 +286,28 @@ mod tests {
             assert_eq!(split.bucket(last) * split.bucket_length() + split.rest(last) as usize, last as usize);
         }
         assert_eq!(Split::of((1 << 38) + 1), None);
+    }
+
+    #[test]
+    fn a_region_has_room_for_any_mixture_of_buckets() {
+        for lanes in [0usize, 1, 2, 63, 64, 1023, 1024, 1025, 5000, 100_000, 1 << 21] {
+            let chunking = Chunking::of(lanes);
+            // A quarter more than the lanes, once there are enough of them for the chunks to have a size.
+            assert!(lanes < BUCKETS * CHUNKS || chunking.entries() <= lanes + lanes / 4, "{lanes}: {chunking:?}");
+            let mixtures: [fn(usize) -> usize; 4] = [|_| 0, |_| BUCKETS - 1, |i| i % BUCKETS, |i| i * i / 7 % BUCKETS];
+            for mixture in mixtures {
+                let mut buckets = Buckets::new(chunking);
+                let mut expected = vec![Vec::new(); BUCKETS];
+                let mut used = vec![false; chunking.entries()];
+                for lane in 0..lanes {
+                    let place = buckets.grow(mixture(lane));
+                    assert!(!core::mem::replace(&mut used[place], true), "a place is used once");
+                    expected[mixture(lane)].push(place);
+                }
+                for (bucket, expected) in expected.iter().enumerate() {
+                    assert!(buckets.pieces(bucket).flatten().eq(expected.iter().copied()), "{lanes} {bucket}");
+                }
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::BLOCK;
 use super::combine::Combine;
 use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
-use super::simd::Simd;
+use super::simd::{self, Simd};
 
 /// Panics unless all offsets are below `length`.
 #[inline(always)]
@@ -23,6 +23,45 @@ fn assert_run_inside(run: Strided, count: usize, length: usize) {
     assert!(last.is_none_or(|last| last.is_some_and(|last| last < length)), "a run leaves its tile");
 }
 
+/// Lanes between asking for a slot and replacing it.
+const AHEAD: usize = 32;
+
+/// Tables of up to this many bytes are in the first-level cache soon anyway.
+const NEAR_BYTES: usize = 1 << 15;
+
+/// True if slots have to be asked for. Sums and the like begin with a load, and the core keeps many of those under way;
+/// stores are carried out one after the other.
+#[inline(always)]
+fn asks_ahead<const N: usize, C: Combine<N>>(table: &[[u8; N]]) -> bool {
+    !C::READS && table.len() > NEAR_BYTES / N
+}
+
+/// Puts the k-th value to `table[words[k]]`, in order, asking for the slots of `ahead` on the way.
+///
+/// # Safety
+/// All words are below `table.len()`.
+#[inline(always)]
+unsafe fn put_all<const N: usize, W: Word>(
+    table: &mut [[u8; N]],
+    words: &[W],
+    mut values: impl Iterator<Item = [u8; N]>,
+    ahead: &[W],
+    put: impl Fn(&mut [u8; N], [u8; N]),
+) {
+    let (soon, rest) = words.split_at(ahead.len().min(words.len()));
+    for ((word, next), new) in soon.iter().zip(ahead).zip(values.by_ref()) {
+        simd::prefetch(table, next.get() as usize);
+        // SAFETY: the caller vouches for all words.
+        let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
+        put(slot, new);
+    }
+    for (word, new) in rest.iter().zip(values) {
+        // SAFETY: as above.
+        let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
+        put(slot, new);
+    }
+}
+
 /// `table[offsets[k]] = combine(table[offsets[k]], tile[run.start + k * run.step])`, in order.
 #[inline(always)]
 pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
@@ -34,7 +73,8 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 ) {
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
-    for (i, words) in offsets.words().chunks(BLOCK).enumerate() {
+    let (all, asks) = (offsets.words(), asks_ahead::<N, C>(table));
+    for (i, words) in all.chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
         if let Some(slot) = common(words) {
             // Waiting for a sum in a register takes half the time of waiting for it to come back from memory.
@@ -42,28 +82,21 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             let values = (0..words.len()).map(|k| tile[run.start + k * run.step]);
             *slot = values.fold(*slot, |old, new| C::combine(simd, old, new));
         } else if run.step == 1 {
-            let values = &tile[run.start..][..words.len()];
-            if C::are_tame(values) {
-                for (word, new) in words.iter().zip(values) {
-                    // SAFETY: `word < offsets.limit() <= table.len()` by the first assertion.
-                    let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
-                    *slot = C::combine_tame(simd, *slot, *new);
-                }
-            } else {
-                for (word, new) in words.iter().zip(values) {
-                    // SAFETY: as above.
-                    let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
-                    *slot = C::combine(simd, *slot, *new);
-                }
-            }
+            // The machine's prefetchers lose the two streams among all the other accesses.
+            let next = (i + 1) * BLOCK;
+            (0..BLOCK).step_by(64 / W::BYTES).for_each(|k| simd::prefetch(all, next + k));
+            (0..BLOCK).step_by(64 / N).for_each(|k| simd::prefetch(tile, run.start + BLOCK + k));
+            let values = tile[run.start..][..words.len()].iter().copied();
+            let ahead = if asks { &all[(i * BLOCK + AHEAD).min(all.len())..] } else { &[] };
+            // SAFETY: every word is below `offsets.limit() <= table.len()` by the first assertion.
+            unsafe { put_all(table, words, values, ahead, |slot, new| C::put(simd, slot, new)) };
         } else {
             for (k, word) in words.iter().enumerate() {
                 // SAFETY: as above; the position grows with `k` and is below `tile.len()` for the last one by the
                 // second assertion.
                 unsafe {
                     let new = *tile.get_unchecked(run.start + k * run.step);
-                    let slot = table.get_unchecked_mut(word.get() as usize);
-                    *slot = C::combine(simd, *slot, new);
+                    C::put(simd, table.get_unchecked_mut(word.get() as usize), new);
                 }
             }
         }
@@ -96,12 +129,17 @@ pub(crate) fn scatter_some<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         *slot = values.fold(*slot, |old, new| C::combine(simd, old, new));
         return;
     }
+    let ahead = if asks_ahead::<N, C>(table) { &words[AHEAD.min(words.len())..] } else { &[] };
     let values = &tile[run.start.min(tile.len())..];
-    for (word, &position) in words.iter().zip(positions) {
-        let new = values[position as usize * run.step];
-        // SAFETY: `word < table.len()` by the assertion above.
-        let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
-        *slot = C::combine(simd, *slot, new);
+    // SAFETY: every word is below `table.len()` by the assertion above.
+    unsafe {
+        if run.step == 1 {
+            let values = positions.iter().map(|&position| values[position as usize]);
+            put_all(table, words, values, ahead, |slot, new| C::put(simd, slot, new));
+        } else {
+            let values = positions.iter().map(|&position| values[position as usize * run.step]);
+            put_all(table, words, values, ahead, |slot, new| C::put(simd, slot, new));
+        }
     }
 }
 

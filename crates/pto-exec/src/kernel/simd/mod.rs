@@ -162,5 +162,18 @@ pub(crate) fn prefetch<T>(table: &[T], at: usize) {
     let _ = (table, at);
 }
 
+/// As [`prefetch`], into the second-level cache: the first has no room for lines that are needed later.
+#[inline(always)]
+pub(crate) fn prefetch_far<T>(table: &[T], at: usize) {
+    // SAFETY: as above.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(table.as_ptr().wrapping_add(at).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (table, at);
+}
+
 #[cfg(test)]
 mod tests;

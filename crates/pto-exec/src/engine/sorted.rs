@@ -1,0 +1,103 @@
+//! Gathers that sort their lanes first.
+
+use pto_isa::ElementType;
+
+use super::cost::Method;
+use super::elements::LEAST_MEMORY;
+use super::share::Sample;
+use super::{Engine, cuts};
+use crate::kernel::address::AddressMap;
+use crate::kernel::bounds::Bounds;
+use crate::kernel::elements::{Lookup, Outside, Run};
+use crate::kernel::partition::{BUCKETS, Chunking, Split};
+use crate::kernel::sorted::{PLACE_BYTES, hand_out, look_up, sort};
+
+impl Engine {
+    /// Gathers a run in the order of the table, if that costs less and there is memory for it.
+    ///
+    /// Only lanes that are their own offsets are sorted, and elements of up to 4 bytes: those for which it was measured
+    /// to pay.
+    pub(crate) fn gather_sorted(
+        &self,
+        element: ElementType,
+        lookup: Lookup<'_>,
+        run: Run,
+        tile: &mut [u8],
+        table: &[u8],
+    ) -> Option<Result<usize, Outside>> {
+        let (size, capacity) = (element.size() as usize, lookup.resolver.capacity as usize);
+        let work = self.work(run.length, capacity.saturating_mul(size));
+        let wanted = self.method.map_or_else(|| work.pays_partition(), |method| method == Method::Partitioned);
+        let fits = size <= PLACE_BYTES && run.payload.step == 1 && run.length <= 1 << 31;
+        let plain = *lookup.map == AddressMap::Linear && lookup.resolver.bounds == Bounds::Checked;
+        if !(wanted && fits && plain && lookup.is_narrow()) {
+            return None;
+        }
+        let words = lookup.whole::<[u8; 4]>(run)?;
+        let split = Split::of(capacity)?;
+        if self.method.is_none() {
+            let sample = Sample::draw(self.backend, lookup, run);
+            if work.method(sample.skew(split.bucket_length())) != Method::Partitioned {
+                return None;
+            }
+        }
+        let threads = self.threads.get();
+        let chunking = Chunking::of(words.len().div_ceil(threads));
+        let region = chunking.entries() * PLACE_BYTES;
+        let bytes = region.checked_mul(threads)?;
+        if bytes > self.memory_cap || self.memory_cap < LEAST_MEMORY {
+            return None;
+        }
+        let tile = &mut tile[run.payload.start * size..][..words.len() * size];
+        let sorted = Sorted { engine: self, words, capacity, size, split, chunking };
+        self.scratch.with(bytes, |memory| memory.map(|memory| sorted.gather(memory, tile, table)))
+    }
+}
+
+struct Sorted<'a> {
+    engine: &'a Engine,
+    words: &'a [[u8; 4]],
+    capacity: usize,
+    size: usize,
+    split: Split,
+    chunking: Chunking,
+}
+
+impl Sorted<'_> {
+    fn gather(&self, memory: &mut [u8], mut tile: &mut [u8], table: &[u8]) -> Result<usize, Outside> {
+        let Self { engine, words, capacity, size, split, chunking } = *self;
+        let region = chunking.entries() * PLACE_BYTES;
+        let cuts = cuts(words.len(), engine.threads.get());
+        let tasks = cuts.iter().zip(memory.chunks_mut(region)).collect();
+        let sorted = engine.each(tasks, |(&(from, to), region): (&(usize, usize), &mut [u8])| {
+            sort(engine.backend, &words[from..to], capacity as u64, (split, chunking), region)
+        });
+        let Some(sorted) = sorted.into_iter().collect::<Option<Vec<_>>>() else { return Err(Outside) };
+        // The chunks of a region are dealt out to the buckets that have them.
+        let mut pieces: Vec<Vec<&mut [u8]>> = (0..BUCKETS).map(|_| Vec::new()).collect();
+        let chunk = chunking.chunk() * PLACE_BYTES;
+        for (buckets, region) in sorted.iter().zip(memory.chunks_mut(region)) {
+            let mut chunks: Vec<&mut [u8]> = region.chunks_mut(chunk).collect();
+            for (bucket, pieces) in pieces.iter_mut().enumerate() {
+                for piece in buckets.pieces(bucket).filter(|piece| !piece.is_empty()) {
+                    let places = core::mem::take(&mut chunks[piece.start / chunking.chunk()]);
+                    let start = piece.start % chunking.chunk();
+                    pieces.push(&mut places[start * PLACE_BYTES..][..piece.len() * PLACE_BYTES]);
+                }
+            }
+        }
+        let table = &table[..capacity * size];
+        let tasks = pieces.into_iter().zip(table.chunks((split.bucket_length() * size).max(1))).collect();
+        engine.each(tasks, |(pieces, table): (Vec<&mut [u8]>, &[u8])| {
+            pieces.into_iter().for_each(|places| look_up(size, places, table));
+        });
+        let mut tasks = Vec::with_capacity(cuts.len());
+        for ((&(from, to), buckets), region) in cuts.iter().zip(&sorted).zip(memory.chunks(region)) {
+            let (mine, rest) = core::mem::take(&mut tile).split_at_mut((to - from) * size);
+            tile = rest;
+            tasks.push((&words[from..to], (buckets, region), mine));
+        }
+        engine.each(tasks, |(words, found, tile)| hand_out(size, words, split, found, tile));
+        Ok(0)
+    }
+}

@@ -1,0 +1,109 @@
+//! A gather in the order of the table instead of the lanes.
+//!
+//! Offsets are sorted into buckets as those of a scatter are (see [`partition`](super::partition)); each bucket's
+//! offsets are replaced by the values found there, while its part of the table is in cache; then the lanes are gone
+//! through once more, and each takes the next value of its bucket. Lanes fall into the same buckets in the same order
+//! both times, so that nobody has to write down where a value belongs.
+
+use super::offsets::Word;
+use super::partition::{BUCKETS, Buckets, Chunking, LOOK, Split};
+use super::simd::{self, Backend, Simd, Task};
+
+/// A place in a bucket: an offset, and later the value, in its first bytes.
+type Place = [u8; 4];
+
+/// Bytes of a place. Values must fit.
+pub(crate) const PLACE_BYTES: usize = size_of::<Place>();
+
+/// Lanes between asking for an element and reading it.
+const AHEAD: usize = 128;
+
+/// Sorts offsets into a region; returns the buckets, or `None` if an offset is at or beyond the capacity.
+pub(crate) fn sort(
+    backend: Backend,
+    words: &[[u8; 4]],
+    capacity: u64,
+    (split, chunking): (Split, Chunking),
+    region: &mut [u8],
+) -> Option<Buckets> {
+    let region = region.as_chunks_mut().0;
+    backend.run(Sort { words, capacity, split, buckets: Buckets::new(chunking), region })
+}
+
+struct Sort<'a> {
+    words: &'a [[u8; 4]],
+    capacity: u64,
+    split: Split,
+    buckets: Buckets,
+    region: &'a mut [Place],
+}
+
+impl Task for Sort<'_> {
+    type Output = Option<Buckets>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> Option<Buckets> {
+        let Self { words, capacity, split, mut buckets, region } = self;
+        for words in words.chunks(LOOK) {
+            if Word::largest(words) >= capacity {
+                return None;
+            }
+            for word in words {
+                let place = buckets.grow(split.bucket(word.get()));
+                region[place] = split.rest(word.get()).to_le_bytes();
+                simd::prefetch(region, place + 64 / PLACE_BYTES);
+            }
+        }
+        Some(buckets)
+    }
+}
+
+/// Replaces offsets by the elements of `size` bytes that they stand for in their bucket's part of the table.
+pub(crate) fn look_up(size: usize, places: &mut [u8], table: &[u8]) {
+    match size {
+        1 => look_up_as::<1>(places, table),
+        2 => look_up_as::<2>(places, table),
+        _ => look_up_as::<4>(places, table),
+    }
+}
+
+fn look_up_as<const N: usize>(places: &mut [u8], table: &[u8]) {
+    let (places, table) = (places.as_chunks_mut::<PLACE_BYTES>().0, table.as_chunks::<N>().0);
+    let offset = |place: &Place| u32::from_le_bytes(*place) as usize;
+    places.iter().take(AHEAD).for_each(|place| simd::prefetch_far(table, offset(place)));
+    for k in 0..places.len() {
+        if let Some(next) = places.get(k + AHEAD) {
+            simd::prefetch_far(table, offset(next));
+        }
+        let place = &mut places[k];
+        let value = table[offset(place)];
+        place[..N].copy_from_slice(&value);
+    }
+}
+
+/// Hands the values of a region out to the lanes that were [sorted](sort) into it.
+pub(crate) fn hand_out(
+    size: usize,
+    words: &[[u8; 4]],
+    split: Split,
+    (buckets, region): (&Buckets, &[u8]),
+    tile: &mut [u8],
+) {
+    match size {
+        1 => hand_out_as::<1>(words, split, buckets, region, tile),
+        2 => hand_out_as::<2>(words, split, buckets, region, tile),
+        _ => hand_out_as::<4>(words, split, buckets, region, tile),
+    }
+}
+
+fn hand_out_as<const N: usize>(words: &[[u8; 4]], split: Split, buckets: &Buckets, region: &[u8], tile: &mut [u8]) {
+    let region = region.as_chunks::<PLACE_BYTES>().0;
+    let mut cursors: [usize; BUCKETS] = core::array::from_fn(|bucket| buckets.start(bucket));
+    for (word, slot) in words.iter().zip(tile.as_chunks_mut::<N>().0) {
+        let cursor = &mut cursors[split.bucket(word.get())];
+        let place = &region[*cursor];
+        simd::prefetch(region, *cursor + 64 / PLACE_BYTES);
+        slot.copy_from_slice(&place[..N]);
+        *cursor = buckets.after(*cursor);
+    }
+}
