@@ -358,7 +358,7 @@ impl<'t> Elaborator<'t> {
         if gone.is_none() {
             self.missing.insert(value, self.found.len().saturating_sub(1));
         }
-        self.scope.bind(text, value);
+        self.scope.assume(text, value);
         value
     }
 

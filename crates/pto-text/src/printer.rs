@@ -178,7 +178,7 @@ impl<'t> Printer<'t> {
         // attribute, which would read as an operation on a line of its own.
         let lone =
             group.kind() == Kind::Dict && group.len() == 1 && group.child(0).is_some_and(|c| c.kind() == Kind::Word);
-        let breakable = !lone && !context.is_parameters();
+        let breakable = !lone && !context.is_parameters() && !has_lone_attribute(group);
         let broken =
             breakable && self.has_comment_in(span) && !group.children().any(|term| term.kind() == Kind::Region);
         if broken {
@@ -211,4 +211,16 @@ impl<'t> Printer<'t> {
         self.start_line();
         self.out.push('}');
     }
+}
+
+/// Whether an element begins with an attribute and goes on behind it: `#name word` reads as a comment at the start of a
+/// line.
+fn has_lone_attribute(group: Node<'_>) -> bool {
+    let mut terms = group.children().peekable();
+    while let Some(term) = terms.next() {
+        if term.kind() == Kind::Attr && terms.peek().is_some_and(|next| !next.after_comma()) {
+            return true;
+        }
+    }
+    false
 }

@@ -24,8 +24,8 @@ pub(super) enum Found {
 #[derive(Default)]
 pub(super) struct Scope<'t> {
     names: HashMap<&'t str, Binding, TextState>,
-    /// The visible names, in the order of their definition.
-    visible: Vec<&'t str>,
+    /// The visible names, in the order of their definition, and whether they are defined or only assumed to be.
+    visible: Vec<(&'t str, bool)>,
     /// How many values stand under one name, by the first of them: `%r:2`.
     packs: HashMap<ValueId, u32>,
 }
@@ -41,11 +41,20 @@ impl<'t> Scope<'t> {
 
     /// Binds a name; gives back the value that it already stands for here, if it does.
     pub(super) fn bind(&mut self, name: &'t str, value: ValueId) -> Option<ValueId> {
+        self.insert(name, value, true)
+    }
+
+    /// Binds a name that nothing defines, so that it is reported once. It is never suggested.
+    pub(super) fn assume(&mut self, name: &'t str, value: ValueId) {
+        self.insert(name, value, false);
+    }
+
+    fn insert(&mut self, name: &'t str, value: ValueId, defined: bool) -> Option<ValueId> {
         let before = self.names.insert(name, Binding { value, visible: true });
         match before {
             Some(Binding { value, visible: true }) => Some(value),
             _ => {
-                self.visible.push(name);
+                self.visible.push((name, defined));
                 None
             }
         }
@@ -57,7 +66,7 @@ impl<'t> Scope<'t> {
     }
 
     pub(super) fn leave(&mut self, mark: usize) {
-        for name in self.visible.drain(mark..) {
+        for (name, _) in self.visible.drain(mark..) {
             if let Some(binding) = self.names.get_mut(name) {
                 binding.visible = false;
             }
@@ -86,6 +95,6 @@ impl<'t> Scope<'t> {
     /// The visible names, for suggestions.
     pub(super) fn visible(&self) -> impl Iterator<Item = &'t str> {
         // With more names than this the search would cost more than it helps.
-        self.visible.iter().rev().take(256).copied()
+        self.visible.iter().rev().take(256).filter(|(_, defined)| *defined).map(|(name, _)| *name)
     }
 }

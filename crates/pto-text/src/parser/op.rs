@@ -227,8 +227,8 @@ impl Parser<'_> {
             Label => self.tok.newline,
             Str => self.tok.newline && complete || (self.tok.newline || complete) && self.next_byte() == b'(',
             Bang | Hash => self.tok.newline && self.peek().kind == Equal,
-            // No operation has a comma behind its name: `slt,` belongs to the one above.
-            Word if self.tok.newline => !self.continues_op() && self.next_byte() != b',',
+            // No operation has a comma behind its name: `slt,` belongs to the one above, if that can go on.
+            Word if self.tok.newline => !self.continues_op() && (complete || self.next_byte() != b','),
             Word => complete && !self.continues_op() && (text == "return" || text.contains('.')),
             _ => false,
         }
