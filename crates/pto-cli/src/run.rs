@@ -399,13 +399,26 @@ fn to_json(ran: &Ran, explore: bool) -> Value {
         "diagnostics": records,
         "wall_ns": ran.wall_ns as u64,
     });
-    if let Some(report) = &ran.report {
-        add_figures(&mut object, report, explore);
+    match &ran.report {
+        Some(report) => add_figures(&mut object, report, explore),
+        None => add_nothing(&mut object, explore),
     }
     object
 }
 
 /// The figures of a report.
+/// The figures of a program that was not run.
+fn add_nothing(object: &mut Value, explore: bool) {
+    object["cycles"] = json!({ "total": 0, "pipes": {} });
+    object["instructions"] = json!(0);
+    object["ub"] = json!({ "peak_bytes": 0, "limit_bytes": null });
+    let lanes = ["written", "skipped", "clamped", "wrapped", "zeroed", "collisions"].map(|name| (name, 0));
+    object["lanes"] = json!(BTreeMap::from(lanes));
+    if explore {
+        object["nondeterministic"] = json!([]);
+    }
+}
+
 pub(crate) fn add_figures(object: &mut Value, report: &Report, explore: bool) {
     if report.status == Status::Interrupted {
         object["interrupted"] = true.into();

@@ -118,3 +118,23 @@ fn no_progress_bar_into_a_pipe() {
     assert!(output.status.success());
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
+
+/// A report has the same fields whether the program was run or not.
+#[test]
+fn a_rejected_program_has_all_fields_of_a_report() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let good = kernel(folder.path());
+    let bad = folder.path().join("bad.pto");
+    std::fs::write(&bad, "module { func.func @long() { pto.tload } }").expect("a file");
+    let fields = |path: &Path| -> (String, Vec<String>) {
+        let mut arguments = arguments(path, 3);
+        arguments.push("--explore".into());
+        let output = Command::new(env!("CARGO_BIN_EXE_pto")).args(arguments).output().expect("pto runs");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let keys = report.as_object().expect("an object").keys().cloned().collect();
+        (report["status"].as_str().unwrap_or_default().to_owned(), keys)
+    };
+    let ((ran, all), (not, same)) = (fields(&good), fields(&bad));
+    assert_eq!((ran.as_str(), not.as_str()), ("ok", "rejected"));
+    assert_eq!(all, same);
+}

@@ -11,6 +11,8 @@ use crate::work::Work;
 
 /// A loop that is running.
 struct Round {
+    /// The step at which the loop begins.
+    begin: u32,
     current: i64,
     upper: i64,
     step: i64,
@@ -23,7 +25,9 @@ impl Machine<'_> {
         while at < self.code.steps.len() && !self.stopped {
             steps += 1;
             if steps > self.options.max_steps {
-                self.trap(rules::LAUNCH_LIMIT, at as u32, format!("expected at most {} steps", self.options.max_steps));
+                // Which step is one too many says little; the loop that it is in is the one to look at.
+                let place = rounds.last().map_or(at as u32, |round| round.begin);
+                self.trap(rules::LAUNCH_LIMIT, place, format!("expected at most {} steps", self.options.max_steps));
                 break;
             }
             if steps.is_multiple_of(64) && self.asked_to_stop() {
@@ -81,7 +85,7 @@ impl Machine<'_> {
             return end;
         }
         self.set_value(op.induction, Value::Integer(lower));
-        rounds.push(Round { current: lower, upper, step });
+        rounds.push(Round { begin: at as u32, current: lower, upper, step });
         at + 1
     }
 

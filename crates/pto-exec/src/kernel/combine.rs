@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use half::{bf16, f16};
 
-use super::simd::{Backend, Simd, Task, run_plain};
+use super::simd::{Backend, Simd, Task, run_plain, scalar};
 
 /// An operation on elements of `N` bytes.
 pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
@@ -25,6 +25,19 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
     #[inline(always)]
     fn put<S: Simd>(simd: S, slot: &mut [u8; N], new: [u8; N]) {
         *slot = Self::combine(simd, *slot, new);
+    }
+
+    /// True if [`combine_tame`](Self::combine_tame) is right for all of these new values.
+    #[inline(always)]
+    fn are_tame(_: &[[u8; N]]) -> bool {
+        false
+    }
+
+    /// [`combine`](Self::combine) for new values without special cases; quicker where slots are near and writing one
+    /// costs nothing.
+    #[inline(always)]
+    fn combine_tame<S: Simd>(simd: S, old: [u8; N], new: [u8; N]) -> [u8; N] {
+        Self::combine(simd, old, new)
     }
 
     /// Combines a row with another of the same length, element by element.
@@ -187,11 +200,27 @@ fn rare<R>(work: impl FnOnce() -> R) -> R {
 /// false, and where both are zeros, which matters only if
 /// the new one wins.
 macro_rules! long_floats {
-    ($($type:ty, $ranked:ident, $bytes:literal);*) => {$(
+    ($($type:ty, $ranked:ident, $larger:ident, $smaller:ident, $bytes:literal);*) => {$(
         impl Combine<$bytes> for Max<$type> {
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
                 $ranked::larger(old, new)
+            }
+
+            // The machine's instruction takes the new value where both are equal or one is a NaN: wrong for a new NaN
+            // and for the new zero of the losing sign only.
+            #[inline(always)]
+            fn are_tame(new: &[[u8; $bytes]]) -> bool {
+                let special = |value: [u8; $bytes]| {
+                    <$type>::from_le_bytes(value).is_nan() | (value == <$type>::to_le_bytes(-0.0))
+                };
+                !new.iter().fold(false, |any, value| any | special(*value))
+            }
+
+            #[inline(always)]
+            fn combine_tame<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
+                let (a, b) = (<$type>::from_le_bytes(old), <$type>::from_le_bytes(new));
+                scalar::$larger(a, b).to_le_bytes()
             }
 
             #[inline(always)]
@@ -214,6 +243,22 @@ macro_rules! long_floats {
                 $ranked::smaller(old, new)
             }
 
+            // The machine's instruction takes the new value where both are equal or one is a NaN: wrong for a new NaN
+            // and for the new zero of the losing sign only.
+            #[inline(always)]
+            fn are_tame(new: &[[u8; $bytes]]) -> bool {
+                let special = |value: [u8; $bytes]| {
+                    <$type>::from_le_bytes(value).is_nan() | (value == <$type>::to_le_bytes(0.0))
+                };
+                !new.iter().fold(false, |any, value| any | special(*value))
+            }
+
+            #[inline(always)]
+            fn combine_tame<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
+                let (a, b) = (<$type>::from_le_bytes(old), <$type>::from_le_bytes(new));
+                scalar::$smaller(a, b).to_le_bytes()
+            }
+
             #[inline(always)]
             fn put<S: Simd>(_: S, slot: &mut [u8; $bytes], new: [u8; $bytes]) {
                 let (a, b) = (<$type>::from_le_bytes(*slot), <$type>::from_le_bytes(new));
@@ -230,7 +275,7 @@ macro_rules! long_floats {
     )*};
 }
 
-long_floats!(f32, ranked_f32, 4; f64, ranked_f64, 8);
+long_floats!(f32, ranked_f32, larger_f32, smaller_f32, 4; f64, ranked_f64, larger_f64, smaller_f64, 8);
 
 impl Combine<4> for Add<f32> {
     #[inline(always)]

@@ -259,6 +259,7 @@ impl<const N: usize, C: Combine<N>> Task for ScatterRows<'_, N, C> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let Self { table, block, tile, .. } = self;
+        block.prefetch_first(table);
         // Inlined by force: a closure on its own is compiled without the instruction set.
         block.for_each_row(
             #[inline(always)]

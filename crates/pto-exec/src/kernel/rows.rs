@@ -7,8 +7,8 @@ use super::simd::{self, Backend, Simd, Task};
 /// Cache lines of each row that are asked for; the machine's prefetchers find the rest.
 const LINES: usize = 4;
 
-/// Cache lines that are under way at a time; a core keeps track of about as many.
-const IN_FLIGHT: usize = 16;
+/// Cache lines that are under way at a time: as many as the second-level cache keeps track of.
+const IN_FLIGHT: usize = 48;
 
 /// Rows of up to this many bytes are copied in place, longer ones by a call.
 const INLINE_BYTES: usize = 512;
@@ -31,6 +31,23 @@ pub(crate) struct RowBlock<'a> {
 }
 
 impl RowBlock<'_> {
+    /// Rows between asking for one and moving it.
+    #[inline(always)]
+    fn ahead(&self) -> usize {
+        // Of elements of 4 bytes; a few rows more or less do no harm.
+        let lines = self.segments.iter().map(|segment| segment.length.div_ceil(16).clamp(1, LINES)).sum::<usize>();
+        IN_FLIGHT / lines.clamp(1, IN_FLIGHT)
+    }
+
+    /// Asks for the first rows of the block, those that no other row comes before by [`ahead`](Self::ahead).
+    #[inline(always)]
+    pub(super) fn prefetch_first<const N: usize>(&self, table: &[[u8; N]]) {
+        let AnyOffsets::Wide(offsets) = self.moved.offsets else { return };
+        for word in offsets.words().iter().take(self.ahead()) {
+            prefetch(table, Some(u64::from_le_bytes(*word) as usize), self.segments);
+        }
+    }
+
     /// Visits the rows: where each starts in the tile, and in the table unless its lane was dropped, with the start of
     /// a row to come.
     #[inline(always)]
@@ -40,7 +57,7 @@ impl RowBlock<'_> {
         let AnyOffsets::Wide(offsets) = offsets else { return };
         let words = offsets.words();
         let base = |k: usize| words.get(k).map(|word| u64::from_le_bytes(*word) as usize);
-        let ahead = IN_FLIGHT / (self.segments.len() * LINES).clamp(1, IN_FLIGHT);
+        let ahead = self.ahead();
         let mut next = 0;
         for row in 0..count {
             let kept = match positions {
@@ -59,7 +76,7 @@ pub(super) fn prefetch<const N: usize>(table: &[[u8; N]], base: Option<usize>, s
     let Some(base) = base else { return };
     for segment in segments {
         for at in (0..segment.length).step_by(64 / N).take(LINES) {
-            simd::prefetch(table, base.wrapping_add(segment.table).wrapping_add(at));
+            simd::prefetch_far(table, base.wrapping_add(segment.table).wrapping_add(at));
         }
     }
 }
@@ -111,6 +128,7 @@ impl<const N: usize> Task for Gather<'_, N> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
         let Self { tile, block, table } = self;
+        block.prefetch_first(table);
         // Inlined by force: a closure on its own is compiled without the instruction set.
         block.for_each_row(
             #[inline(always)]

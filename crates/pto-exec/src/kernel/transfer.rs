@@ -86,10 +86,18 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             let next = (i + 1) * BLOCK;
             (0..BLOCK).step_by(64 / W::BYTES).for_each(|k| simd::prefetch(all, next + k));
             (0..BLOCK).step_by(64 / N).for_each(|k| simd::prefetch(tile, run.start + BLOCK + k));
-            let values = tile[run.start..][..words.len()].iter().copied();
+            let values = &tile[run.start..][..words.len()];
+            let is_tame = table.len() <= NEAR_BYTES / N && C::are_tame(values);
+            let values = values.iter().copied();
             let ahead = if asks { &all[(i * BLOCK + AHEAD).min(all.len())..] } else { &[] };
             // SAFETY: every word is below `offsets.limit() <= table.len()` by the first assertion.
-            unsafe { put_all(table, words, values, ahead, |slot, new| C::put(simd, slot, new)) };
+            unsafe {
+                if is_tame {
+                    put_all(table, words, values, ahead, |slot, new| *slot = C::combine_tame(simd, *slot, new));
+                } else {
+                    put_all(table, words, values, ahead, |slot, new| C::put(simd, slot, new));
+                }
+            }
         } else {
             for (k, word) in words.iter().enumerate() {
                 // SAFETY: as above; the position grows with `k` and is below `tile.len()` for the last one by the
