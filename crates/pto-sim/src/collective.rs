@@ -14,6 +14,9 @@ use crate::rules;
 use crate::state::{TileState, Value, View, known};
 use crate::transfer;
 
+/// The pairs of pipes that a collective orders inside, with one event for each staging tile, from EVENT_ID0 on.
+pub(crate) const HANDSHAKES: [(Pipe, Pipe); 2] = [(Pipe::Mte2, Pipe::Mte3), (Pipe::Mte3, Pipe::Mte2)];
+
 /// A collective call with its operands as they were when it was issued.
 #[derive(Clone, Debug)]
 pub(crate) struct CollectiveWork {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pto_ir::{Flag, Footprint, Pipe, Place};
+use pto_ir::{Flag, Pipe, Place};
 
 use crate::clock::{Clock, Clocks, PIPES, slot};
 use crate::hazard::Seen;
@@ -259,13 +259,15 @@ impl Device {
     }
 
     /// The caller's pending flags that the handshakes inside an instruction would run into.
-    pub(crate) fn collisions(&self, footprint: &Footprint, step: u32) -> Vec<FlagFault> {
-        let inside = |&(from, to): &(Pipe, Pipe)| {
-            let flag = Flag { from, to, event: 0 };
+    ///
+    /// On each of the pairs it uses the first events, as many as `events`.
+    pub(crate) fn collisions(&self, pairs: &[(Pipe, Pipe)], events: u8, step: u32) -> Vec<FlagFault> {
+        let flags = pairs.iter().flat_map(|&(from, to)| (0..events).map(move |event| Flag { from, to, event }));
+        let pending = |flag: Flag| {
             let earlier = self.flags.get(&flag)?.step;
             Some(FlagFault::Collision { flag, step, earlier })
         };
-        footprint.handshakes.iter().filter_map(inside).collect()
+        flags.filter_map(pending).collect()
     }
 
     /// What is left when the program has ended: waits that hang, flags that nobody waited for.

@@ -4,6 +4,7 @@ use pto_ir::check::rules as ir;
 use pto_ir::{Dispatch, Executed, Footprint, Pipe, Touch, ValueId, footprint};
 use pto_isa::{Coalesce, Target};
 
+use crate::collective::HANDSHAKES;
 use crate::device::Span;
 use crate::machine::Machine;
 use crate::report::Residence;
@@ -58,7 +59,11 @@ impl Machine<'_> {
     pub(crate) fn execute(&mut self, issued: &Issued) {
         let step = issued.step;
         self.instructions += 1;
-        for fault in self.device.collisions(&issued.footprint, step) {
+        let (pairs, events) = match &issued.work {
+            Work::Collective(work) if self.target.profile().ub.is_some() => (&HANDSHAKES[..], work.staging.len() as u8),
+            _ => (issued.footprint.handshakes, 1),
+        };
+        for fault in self.device.collisions(pairs, events, step) {
             self.flag_fault(fault);
         }
         if let Work::Collective(work) = &issued.work {

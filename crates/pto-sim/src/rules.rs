@@ -65,8 +65,8 @@ rules! {
         spec "SPEC, Device model: eight event ids per pair; a set without a wait leaves its event pending."
     }
     SYNC_EVENT_COLLISION = "sync.event-collision" Error {
-        "an instruction uses EVENT_ID0 inside while the caller's own EVENT_ID0 on that pair is pending"
-        help "use EVENT_ID1 to EVENT_ID7 around the instruction, or wait for the flag before it"
+        "an instruction uses an event inside while the caller's own flag on that pair and event is pending"
+        help "use another event around the instruction (EVENT_ID0 is used inside, by ping-pong collectives EVENT_ID1 as well), or wait for the flag before it"
         spec "SPEC, Device model: the handshakes inside MSCATTER use EVENT_ID0, so a caller's pending EVENT_ID0 on that pair collides."
     }
     UNINIT_READ = "uninit.read" Error {
