@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs whatever the tests need and runs them all. Needs a Rust toolchain, git and a C compiler to begin with.
+# Installs whatever the tests need and runs them. Needs a Rust toolchain, git and a C compiler to begin with.
+# `--all`, as in CI, adds the suites that are marked `# long`: they would take the whole beyond ten minutes.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -20,6 +21,10 @@ cargo test --workspace --no-fail-fast
 
 for suite in crates/*/tests/*.sh; do
   [ -e "$suite" ] || continue
+  if [ "${1:-}" != --all ] && grep -q '^# long$' "$suite"; then
+    echo "== $suite: only with --all"
+    continue
+  fi
   echo "== $suite"
   # A suite names the packages it needs in a line `# packages: ...`.
   packages=$(sed -n 's/^# packages: //p' "$suite")

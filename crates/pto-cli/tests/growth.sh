@@ -2,6 +2,7 @@
 # No quadratic blow-up: instructions, counted by callgrind, of programs of some size and of four times that size. Linear
 # work grows fourfold, n log n a little more, quadratic work sixteenfold. Flags are left out: the search for redundant ones
 # takes a walk for each, up to a bound (`VISITS` in pto-ir's `lower/sync`) that such small programs do not reach.
+# long
 # packages: valgrind python3
 set -euo pipefail
 cd "$(dirname "$0")/.."
