@@ -4,6 +4,7 @@ use core::slice::ChunksMut;
 
 use pto_isa::{Atomic, ElementType};
 
+use super::cache::Caches;
 use super::cost::{Method, PARALLEL_LANES};
 use super::share::Sample;
 use super::{Engine, cuts};
@@ -13,6 +14,7 @@ use crate::kernel::bounds::{Bounds, Part};
 use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run, gather};
 use crate::kernel::kind::{Kernel, PartLanes, WholeLanes, kernel};
 use crate::kernel::partition::{Chunking, Partition, Split, entry_bytes};
+use crate::kernel::simd::Streams;
 
 /// Below this cap there is too little memory to sort in.
 pub(super) const LEAST_MEMORY: usize = 4 << 20;
@@ -98,12 +100,13 @@ impl Engine {
             return done;
         }
         let size = element.size() as usize;
+        let out = Out { size, streams: self.streams_out(run.length.saturating_mul(size)) };
         if !self.is_parallel(run.length) || run.payload.step != 1 {
             return match lookup.check_whole(self.backend, run) {
-                Some(offsets) => Ok(self.gather_whole(size, tile, whole(run, offsets?), table)),
+                Some(offsets) => Ok(self.gather_whole(out, tile, whole(run, offsets?), table)),
                 None => {
                     self.check_lanes(&lookup, run)?;
-                    Ok(self.gather_part(size, &lookup, run, tile, table))
+                    Ok(self.gather_part(out, &lookup, run, tile, table))
                 }
             };
         }
@@ -126,20 +129,39 @@ impl Engine {
             tasks.push((offsets, run, mine));
         }
         let outside = self.each(tasks, |(offsets, run, tile)| match offsets {
-            Some(Ok(offsets)) => self.gather_whole(size, tile, whole(run, offsets), table),
-            _ => self.gather_part(size, &lookup, run, tile, table),
+            Some(Ok(offsets)) => self.gather_whole(out, tile, whole(run, offsets), table),
+            _ => self.gather_part(out, &lookup, run, tile, table),
         });
         Ok(outside.into_iter().sum())
     }
 
-    fn gather_whole(&self, size: usize, tile: &mut [u8], moved: Moved<'_>, table: &[u8]) -> usize {
-        gather(self.backend, size, tile, moved, table);
+    fn gather_whole(&self, out: Out, tile: &mut [u8], moved: Moved<'_>, table: &[u8]) -> usize {
+        let streams = out.streams.then(Streams::new);
+        gather((self.backend, streams.as_ref()), out.size, tile, moved, table);
         0
     }
 
-    fn gather_part(&self, size: usize, lookup: &Lookup<'_>, run: Run, tile: &mut [u8], table: &[u8]) -> usize {
-        lookup.for_each_block(self.backend, run, &mut |moved| gather(self.backend, size, tile, moved, table))
+    fn gather_part(&self, out: Out, lookup: &Lookup<'_>, run: Run, tile: &mut [u8], table: &[u8]) -> usize {
+        let streams = out.streams.then(Streams::new);
+        lookup.for_each_block(self.backend, run, &mut |moved| {
+            gather((self.backend, streams.as_ref()), out.size, tile, moved, table);
+        })
     }
+
+    /// True if an output of this many bytes is written past the caches.
+    pub(super) fn streams_out(&self, bytes: usize) -> bool {
+        // The method stands for sizes beyond those that tests have the time for.
+        self.method == Some(Method::Partitioned) || bytes > Caches::get().l2
+    }
+}
+
+/// What a gather writes.
+#[derive(Clone, Copy)]
+struct Out {
+    /// Bytes of an element.
+    size: usize,
+    /// It is written past the caches.
+    streams: bool,
 }
 
 /// A whole run as one block.

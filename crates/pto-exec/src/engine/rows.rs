@@ -10,6 +10,7 @@ use crate::kernel::address::AddressMap;
 use crate::kernel::elements::{Lookup, Outside, Run};
 use crate::kernel::kind::kernel;
 use crate::kernel::rows::{RowBlock, Segment, gather};
+use crate::kernel::simd::Streams;
 
 impl Engine {
     /// True if this many rows of this many elements get more than the caller's thread.
@@ -69,9 +70,12 @@ impl Engine {
     ) -> Result<usize, Outside> {
         self.check_lanes(&lookup, run)?;
         let size = element.size() as usize;
+        let elements: usize = segments.iter().map(|segment| segment.length).sum();
+        let streams_out = self.streams_out(run.length.saturating_mul(elements * size));
         let collect = |run: Run, tile: &mut [u8]| {
+            let streams = streams_out.then(Streams::new);
             lookup.for_each_block(self.backend, run, &mut |moved| {
-                gather(self.backend, size, tile, RowBlock { moved, segments }, table);
+                gather((self.backend, streams.as_ref()), size, tile, RowBlock { moved, segments }, table);
             })
         };
         let reach = segments.iter().map(|segment| segment.tile + segment.length).max().unwrap_or(0);

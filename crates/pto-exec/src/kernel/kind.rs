@@ -13,7 +13,7 @@ use super::bounds::{Part, count_outside};
 use super::combine::Combine;
 use super::elements::Moved;
 use super::lanes::Strided;
-use super::offsets::{AnyOffsets, Offsets, Word};
+use super::offsets::{AnyOffsets, KEEP, KeptLanes, Offsets, Word};
 use super::partition::Entry;
 use super::rows::{RowBlock, prefetch};
 use super::simd::{self, Backend, Simd, Task};
@@ -231,17 +231,21 @@ impl<const N: usize, C: Combine<N>> Task for ScatterPart<'_, N, C> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> usize {
         let Self { table, lanes: PartLanes { words, part, capacity }, values, .. } = self;
-        let (mut kept, mut positions) = ([[0; 4]; BLOCK], [0; BLOCK]);
+        let mut kept = KeptLanes::<N>::new(part);
         let mut outside = 0;
-        for (words, values) in words.chunks(BLOCK).zip(values.chunks(BLOCK)) {
+        for (words, values) in words.chunks(KEEP).zip(values.chunks(KEEP)) {
             if Word::largest(words) >= capacity {
                 outside += count_outside(words, capacity);
             }
-            let range = (part.base, part.length);
-            let (offsets, positions) = Offsets::keep(simd, words, range, &mut kept, &mut positions);
-            let dense = Strided { start: 0, step: 1 };
-            transfer::scatter_some::<N, C, _, S>(simd, table, offsets, values, dense, positions);
+            kept.add(simd, words, values);
+            let (offsets, values) = kept.all();
+            // The last ones wait for those to come, whose slots are asked for in the meantime.
+            let count = offsets.len().saturating_sub(transfer::AHEAD);
+            transfer::scatter_first::<N, C, _, S>(simd, table, offsets, values, count);
+            kept.take_off(count);
         }
+        let (offsets, values) = kept.all();
+        transfer::scatter_first::<N, C, _, S>(simd, table, offsets, values, offsets.len());
         outside
     }
 }

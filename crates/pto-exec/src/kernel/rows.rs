@@ -2,7 +2,7 @@
 
 use super::elements::Moved;
 use super::offsets::AnyOffsets;
-use super::simd::{self, Backend, Simd, Task};
+use super::simd::{self, Backend, Simd, Streams, Task};
 
 /// Cache lines of each row that are asked for; the machine's prefetchers find the rest.
 const LINES: usize = 4;
@@ -101,25 +101,39 @@ pub(super) fn copy<const N: usize>(to: &mut [[u8; N]], from: &[[u8; N]]) {
     }
 }
 
-/// Copies rows of the table, of elements of `size` bytes, into rows of the tile, zero for dropped lanes.
-pub(crate) fn gather(backend: Backend, size: usize, tile: &mut [u8], block: RowBlock<'_>, table: &[u8]) {
+/// Copies rows of the table, of elements of `size` bytes, into rows of the tile, zero for dropped lanes; past the caches
+/// where that is allowed.
+pub(crate) fn gather(
+    (backend, streams): (Backend, Option<&Streams>),
+    size: usize,
+    tile: &mut [u8],
+    block: RowBlock<'_>,
+    table: &[u8],
+) {
     match size {
-        1 => gather_as::<1>(backend, tile, block, table),
-        2 => gather_as::<2>(backend, tile, block, table),
-        4 => gather_as::<4>(backend, tile, block, table),
-        _ => gather_as::<8>(backend, tile, block, table),
+        1 => gather_as::<1>(backend, streams, tile, block, table),
+        2 => gather_as::<2>(backend, streams, tile, block, table),
+        4 => gather_as::<4>(backend, streams, tile, block, table),
+        _ => gather_as::<8>(backend, streams, tile, block, table),
     }
 }
 
-fn gather_as<const N: usize>(backend: Backend, tile: &mut [u8], block: RowBlock<'_>, table: &[u8]) {
+fn gather_as<const N: usize>(
+    backend: Backend,
+    streams: Option<&Streams>,
+    tile: &mut [u8],
+    block: RowBlock<'_>,
+    table: &[u8],
+) {
     let (tile, table) = (tile.as_chunks_mut::<N>().0, table.as_chunks::<N>().0);
-    backend.run(Gather { tile, block, table });
+    backend.run(Gather { tile, block, table, streams });
 }
 
 struct Gather<'a, const N: usize> {
     tile: &'a mut [[u8; N]],
     block: RowBlock<'a>,
     table: &'a [[u8; N]],
+    streams: Option<&'a Streams>,
 }
 
 impl<const N: usize> Task for Gather<'_, N> {
@@ -127,7 +141,7 @@ impl<const N: usize> Task for Gather<'_, N> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        let Self { tile, block, table } = self;
+        let Self { tile, block, table, streams } = self;
         block.prefetch_first(table);
         // Inlined by force: a closure on its own is compiled without the instruction set.
         block.for_each_row(
@@ -137,7 +151,13 @@ impl<const N: usize> Task for Gather<'_, N> {
                 for segment in block.segments {
                     let row = &mut tile[start + segment.tile..][..segment.length];
                     match base {
-                        Some(base) => copy(row, &table[base + segment.table..][..segment.length]),
+                        Some(base) => {
+                            let from = &table[base + segment.table..][..segment.length];
+                            match streams {
+                                Some(streams) => streams.copy(row.as_flattened_mut(), from.as_flattened()),
+                                None => copy(row, from),
+                            }
+                        }
                         None => row.fill([0; N]),
                     }
                 }
