@@ -44,7 +44,8 @@ fn judge<A: Arch>(
     for which in [Buggy, Clean] {
         let (from, mut marks) = (core::array::from_fn(|i| i as f32 * 0.3), Marks::default());
         let mut data = Data { from, to: [0.0; 64], table: [0.0; 256], lanes: lanes(which) };
-        let recording = record::<A, _>("kernel", |core| kernel(core, &mut data, which, &mut marks)).unwrap();
+        let recording = record::<A, _>("kernel", |core| kernel(core, &mut data, which, &mut marks));
+        let recording = recording.expect("a recording");
         let (has, mut arguments) = (|name| names.contains(&name), Arguments::new());
         if has("from") {
             arguments = arguments.with("from", &data.from);
@@ -138,7 +139,7 @@ fn the_table_is_read_while_it_is_scattered() {
 }
 
 /// A kernel that loads, scatters rows and flushes; what is wrong with it is in its lanes or its policy.
-fn scatter<A: Arch, P: ScatterPolicy>(
+fn scatter<A: Arch + HasAtomic<P::Atomic>, P: ScatterPolicy>(
     core: &mut VectorCore<A>,
     data: &mut Data,
     marks: &mut Marks,
@@ -147,7 +148,6 @@ fn scatter<A: Arch, P: ScatterPolicy>(
 where
     f32: Payload<A> + AtomicElement<P::Atomic, A>,
     i32: MemoryIndex<A>,
-    A: HasAtomic<P::Atomic>,
     P::Conflict: ConflictOn<A>,
 {
     let from = GlobalRef::<f32, Rows>::new(&data.from)?.named("from");
