@@ -29,5 +29,6 @@ for suite in crates/*/tests/*.sh; do
   # A suite names the packages it needs in a line `# packages: ...`.
   packages=$(sed -n 's/^# packages: //p' "$suite")
   [ -z "$packages" ] || install_packages $packages
-  bash "$suite"
+  # What hangs fails, instead of keeping the machine.
+  timeout --kill-after=10 1200 bash "$suite"
 done

@@ -8,8 +8,7 @@ use pto_text::{Diagnostic, Source};
 
 /// Says on standard error why the call could not be carried out.
 pub(crate) fn complain(error: &dyn Display) {
-    // Nothing is left to do when standard error is closed.
-    let _ = writeln!(stderr(), "error: {error}");
+    say(&format_args!("error: {error}"));
 }
 
 /// Whether standard output may be coloured: on a terminal, unless `NO_COLOR` is set to something.
@@ -22,10 +21,10 @@ pub(crate) fn error_colour() -> bool {
     stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Says something on standard error.
+/// Says something on standard error, in one piece: other ranks may write there too.
 pub(crate) fn say(words: &dyn Display) {
     // Nothing is left to do when standard error is closed.
-    let _ = writeln!(stderr(), "{words}");
+    let _ = stderr().write_all(format!("{words}\n").as_bytes());
 }
 
 /// A progress bar on standard error, if that is a terminal.
@@ -36,19 +35,17 @@ pub(crate) fn progress(length: u64, what: &'static str) -> ProgressBar {
     ProgressBar::with_draw_target(Some(length), target).with_style(style).with_message(what)
 }
 
-/// A counter on standard error, which is a terminal.
-pub(crate) fn spinner(what: &'static str) -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {pos} {msg} ({per_sec})")
-        .unwrap_or_else(|_| ProgressStyle::default_spinner());
-    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style).with_message(what)
+/// A bar of a thousand parts on standard error, which is a terminal.
+pub(crate) fn share() -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {elapsed}, {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr()).with_style(style)
 }
 
 /// Shows findings with excerpts on standard error.
 pub(crate) fn diagnostics(source: &Source, found: &[Diagnostic]) {
-    let mut out = stderr().lock();
-    let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let colour = error_colour();
     for one in found {
-        // Nothing is left to do when standard error is closed.
-        let _ = writeln!(out, "{}\n", pto_text::diagnostic::terminal::render(source, one, colour));
+        say(&format_args!("{}\n", pto_text::diagnostic::terminal::render(source, one, colour)));
     }
 }

@@ -12,10 +12,13 @@ use serde_json::Value;
 
 /// What a job may take to end when a rank was killed.
 const END: Duration = Duration::from_secs(30);
+/// Seconds after which a job counts as hung and is ended, so that the test fails instead of waiting for good.
+const HUNG: &str = "120";
 
 fn mpirun(ranks: usize, program: &[&str], arguments: &[String]) -> Output {
     let version = Command::new("mpirun").arg("--version").output().expect("mpirun is installed");
-    let mut command = Command::new("mpirun");
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", HUNG, "mpirun"]);
     if String::from_utf8_lossy(&version.stdout).contains("Open MPI") {
         command.args(["--allow-run-as-root", "--oversubscribe"]);
     }
@@ -113,11 +116,10 @@ fn signalled(signal: &str, heard: &str) {
     let script = folder.path().join("rank.sh");
     let text = format!(
         "#!/bin/sh
-if [ \"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}\" != 1 ]; then exec \"$@\"; fi
-\"$@\" &
-until grep -qs '^alive$' /proc/$!/task/*/comm; do :; done
-kill -{signal} $!
-wait $!
+if [ \"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}\" = 1 ]; then
+  (until grep -qs '^alive$' /proc/$$/task/*/comm; do :; done; kill -{signal} $$) &
+fi
+exec \"$@\"
 "
     );
     std::fs::write(&script, text).expect("a script");

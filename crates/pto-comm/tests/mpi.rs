@@ -9,8 +9,10 @@ mod common;
 
 use std::io::Read;
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Info, MPI_Win};
 use pto_comm::mpi::{Mpi, Strided};
 use pto_comm::{CommError, Transport, launch};
 
@@ -33,7 +35,12 @@ fn main() -> ExitCode {
 
 /// One rank of a job.
 fn rank(task: &str) -> ExitCode {
-    let timeout = if task.starts_with("suite") { 60 } else { 3 };
+    let timeout = match task {
+        _ if task.starts_with("suite") => 60,
+        // Longer than a rank may be silent.
+        "stops-inside" => 25,
+        _ => 5,
+    };
     let mpi = Mpi::init_within(Duration::from_secs(timeout)).unwrap();
     let me = mpi.rank();
     let report = |digest: u64| {
@@ -56,28 +63,59 @@ fn rank(task: &str) -> ExitCode {
     }
 }
 
+fn signal(name: &str) {
+    Command::new("kill").args([name, &std::process::id().to_string()]).status().unwrap();
+}
+
+/// Whether this rank stops when it is about to allocate a window.
+static STOPS: AtomicBool = AtomicBool::new(false);
+
+/// Stands in front of MPI's own function, as MPI lets profilers do, to stop a rank where the others can only block.
+///
+/// # Safety
+/// As MPI's.
+#[expect(unsafe_code, reason = "MPI's profiling interface is one of C")]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn MPI_Win_allocate_shared(
+    size: MPI_Aint,
+    unit: i32,
+    info: MPI_Info,
+    comm: MPI_Comm,
+    base: *mut std::ffi::c_void,
+    win: *mut MPI_Win,
+) -> i32 {
+    if STOPS.load(Ordering::Relaxed) {
+        signal("-STOP");
+    }
+    // SAFETY: the caller's promise.
+    unsafe { ffi::PMPI_Win_allocate_shared(size, unit, info, comm, base, win) }
+}
+
 /// Rank 1 goes wrong; the others count on it.
 fn misbehave(mpi: &Mpi, task: &str) -> Result<(), CommError> {
-    let signal = |name: &str| Command::new("kill").args([name, &std::process::id().to_string()]).status().unwrap();
     let wrong = mpi.rank() == 1;
     match task {
-        "killed" if wrong => _ = signal("-KILL"),
-        "killed-0" if mpi.rank() == 0 => _ = signal("-KILL"),
+        "killed" if wrong => signal("-KILL"),
+        "killed-0" if mpi.rank() == 0 => signal("-KILL"),
         // The others are at work and not waiting for anybody: they are told as well.
-        "killed-busy" if wrong => _ = signal("-KILL"),
+        "killed-busy" if wrong => signal("-KILL"),
         "killed-busy" => {
             let start = Instant::now();
             while start.elapsed() < END {
                 std::hint::spin_loop();
             }
         }
-        "hung" if wrong => _ = signal("-STOP"),
+        "hung" if wrong => signal("-STOP"),
+        "stops-inside" => {
+            STOPS.store(wrong, Ordering::Relaxed);
+            mpi.expose(64)?;
+        }
         "panicked" if wrong => panic!("rank 1 falls over"),
         "left" if wrong => return Ok(()),
         "dies-with-lock" => {
             let window = mpi.expose(64)?;
             if wrong {
-                window.local(&mut |_| _ = signal("-KILL"))?;
+                window.local(&mut |_| signal("-KILL"))?;
             }
             while window.lock(&[8]).map(drop).is_ok() {
                 std::thread::yield_now();
@@ -87,7 +125,7 @@ fn misbehave(mpi: &Mpi, task: &str) -> Result<(), CommError> {
         "keeps-lock" => {
             let window = mpi.expose(64)?;
             if wrong {
-                window.local(&mut |_| _ = signal("-STOP"))?;
+                window.local(&mut |_| signal("-STOP"))?;
             }
             // Rank 1 may not have its lock yet; it never comes to the barrier either.
             while window.lock(&[8]).is_ok() {
@@ -197,11 +235,12 @@ const TESTS: &[Test] = &[
         fails("killed-0", &[1, 2, 3], "rank 0 is gone: its process ended")
     }),
     ("a_hung_rank_is_an_error_at_the_others", || fails("hung", &[0, 2, 3], "did not come to")),
-    ("a_rank_that_keeps_its_memory_ends_the_job", || {
-        fails("keeps-lock", &[], "did not come to the end of a one-sided transfer")
-    }),
+    ("a_rank_that_keeps_its_memory_ends_the_job", || fails("keeps-lock", &[], "did not come to a lock")),
     ("a_rank_killed_with_its_memory_is_an_error_at_the_others", || {
         fails("dies-with-lock", &[0, 2, 3], "rank 1 is gone: its process ended")
+    }),
+    ("a_rank_stopped_inside_a_collective_call_is_an_error_at_the_others", || {
+        fails("stops-inside", &[0, 2, 3], "rank 1 is gone: it has given no sign of life")
     }),
     ("a_panic_is_an_error_at_the_others", || fails("panicked", &[0, 2, 3], "it panicked")),
     ("a_rank_that_leaves_is_an_error_at_the_others", || fails("left", &[0, 2, 3], "it left the group")),

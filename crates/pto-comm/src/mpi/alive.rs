@@ -49,7 +49,10 @@ extern "C" fn on_terminate(_: libc::c_int) {
     ASKED_TO_END.store(true, Ordering::Relaxed);
 }
 
-/// What the thread has found out.
+/// Whom the job has lost, as far as this process knows.
+#[derive(Clone, Default)]
+pub(super) struct Losses(Arc<Shared>);
+
 #[derive(Default)]
 struct Shared {
     known: AtomicBool,
@@ -57,11 +60,19 @@ struct Shared {
     leaving: AtomicBool,
 }
 
-impl Shared {
+impl Losses {
     fn lose(&self, rank: usize, reason: &str) {
-        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lost = self.0.lost.lock().unwrap_or_else(PoisonError::into_inner);
         lost.get_or_insert_with(|| (CommError::RankLost { rank, reason: reason.into() }, Instant::now()));
-        self.known.store(true, Ordering::Release);
+        self.0.known.store(true, Ordering::Release);
+    }
+
+    /// The first rank that was lost, and since when that is known.
+    pub(super) fn first(&self) -> Option<(CommError, Instant)> {
+        if !self.0.known.load(Ordering::Acquire) {
+            return None;
+        }
+        self.0.lost.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -75,17 +86,22 @@ struct Link {
     pending: Vec<u8>,
 }
 
-/// This rank's knowledge of who is alive.
+/// The thread that finds out who is alive.
 pub(super) struct Alive {
-    shared: Arc<Shared>,
+    losses: Losses,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Alive {
     /// All ranks call together.
-    pub(super) fn start(comm: MPI_Comm, rank: usize, size: usize, one_machine: bool) -> Result<Self, CommError> {
-        let shared = Arc::new(Shared::default());
+    pub(super) fn start(
+        comm: MPI_Comm,
+        rank: usize,
+        size: usize,
+        one_machine: bool,
+        losses: Losses,
+    ) -> Result<Self, CommError> {
         let links = connect(comm, rank, size, one_machine)?;
         // SAFETY: the handler does nothing but store to an atomic, which signals may do.
         unsafe {
@@ -93,9 +109,9 @@ impl Alive {
             libc::signal(libc::SIGTERM, handler as *const () as libc::sighandler_t);
         }
         let (stop, stopped) = channel::<()>();
-        let state = Arc::clone(&shared);
+        let known = losses.clone();
         let watch = move || {
-            let mut watcher = Watcher { me: rank, links, shared: state, beat: Instant::now(), asked: None };
+            let mut watcher = Watcher { me: rank, links, losses: known, beat: Instant::now(), asked: None };
             while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 watcher.look();
             }
@@ -103,29 +119,22 @@ impl Alive {
         };
         // Without a thread to spare, losses are noticed by timeouts.
         let thread = std::thread::Builder::new().name("alive".into()).spawn(watch).ok();
-        Ok(Self { shared, stop: Some(stop), thread })
+        Ok(Self { losses, stop: Some(stop), thread })
     }
 
-    /// The rank that is lost, and since when that is known.
-    pub(super) fn lost(&self) -> Option<(CommError, Instant)> {
-        if !self.shared.known.load(Ordering::Acquire) {
-            return None;
-        }
-        self.shared.lost.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Where others can ask for [`lost`](Self::lost) from another thread.
-    pub(super) fn listener(&self) -> impl Fn() -> Option<(CommError, Instant)> + Send + 'static {
-        let shared = Arc::clone(&self.shared);
-        move || shared.lost.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// From here on, connections that end are no loss.
+    /// From here on, connections that end are no loss, and a launcher that ends the process ends it at once.
     pub(super) fn leave(&mut self) {
-        self.shared.leaving.store(true, Ordering::Relaxed);
+        self.losses.0.leaving.store(true, Ordering::Relaxed);
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
+        }
+        // SAFETY: gives the signal its first meaning back, and repeats one that came while it had another.
+        unsafe {
+            libc::signal(libc::SIGTERM, libc::SIG_DFL);
+            if ASKED_TO_END.load(Ordering::Relaxed) {
+                libc::raise(libc::SIGTERM);
+            }
         }
     }
 }
@@ -133,7 +142,7 @@ impl Alive {
 struct Watcher {
     me: usize,
     links: Vec<Link>,
-    shared: Arc<Shared>,
+    losses: Losses,
     beat: Instant,
     /// When this process was asked to end.
     asked: Option<Instant>,
@@ -154,7 +163,7 @@ impl Watcher {
             missed.extend(link.read());
         }
         for (rank, reason) in missed {
-            self.shared.lose(rank, &reason);
+            self.losses.lose(rank, &reason);
             if self.me == 0 {
                 for link in self.links.iter_mut().filter(|link| link.open && link.rank != rank) {
                     let mut message = vec![LOST];
@@ -165,7 +174,7 @@ impl Watcher {
                 }
             }
         }
-        if ASKED_TO_END.load(Ordering::Relaxed) && !self.shared.leaving.load(Ordering::Relaxed) {
+        if ASKED_TO_END.load(Ordering::Relaxed) && !self.losses.0.leaving.load(Ordering::Relaxed) {
             self.end();
         }
     }
@@ -173,11 +182,10 @@ impl Watcher {
     /// The launcher ends the job: there is a moment left to say why.
     fn end(&mut self) {
         let asked = *self.asked.get_or_insert_with(Instant::now);
-        if asked.elapsed() > LISTEN && !self.shared.known.load(Ordering::Acquire) {
-            self.shared.lose(self.me, "the launcher ends the job");
+        if asked.elapsed() > LISTEN && self.losses.first().is_none() {
+            self.losses.lose(self.me, "the launcher ends the job");
         }
-        let lost = self.shared.lost.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((error, known)) = lost
+        if let Some((error, known)) = self.losses.first()
             && known.max(asked).elapsed() > SPEAK
         {
             last_words(self.me, &error);
@@ -191,9 +199,9 @@ impl Watcher {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the process is about to end and has no other way to say why")]
 pub(super) fn last_words(rank: usize, error: &CommError) -> ! {
-    eprintln!("rank {rank} error: {error}");
+    // In one piece, for other ranks say theirs at the same moment.
+    let _ = std::io::stderr().write_all(format!("rank {rank} error: {error}\n").as_bytes());
     std::thread::sleep(LINGER);
     // Whatever the process is in the middle of is over, and there is nobody to finish it with.
     // SAFETY: ends the process without running anything of it.

@@ -52,7 +52,7 @@ impl<'a> MpiEpoch<'a> {
         let (mpi, length) = (self.window.mpi, count(requests.len())?);
         // SAFETY: as many initialised requests as it says; their buffers are in `self`.
         let wait = || unsafe { ffi::MPI_Waitall(length, requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE) };
-        let code = mpi.watchdog.watch(wait);
+        let code = mpi.watchdog.watch("the end of a one-sided transfer", wait);
         requests.clear();
         mpi.note(check("MPI_Waitall", code))
     }
@@ -169,7 +169,7 @@ impl MpiEpoch<'_> {
         let (mpi, length) = (self.window.mpi, count(requests.len())?);
         // SAFETY: as many initialised requests as it says; their buffers are the caller's.
         let wait = || unsafe { ffi::MPI_Waitall(length, requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE) };
-        let code = mpi.watchdog.watch(wait);
+        let code = mpi.watchdog.watch("the end of a one-sided transfer", wait);
         mpi.note(outcome.and(check("MPI_Waitall", code)))
     }
 }
@@ -211,7 +211,7 @@ impl Epoch for MpiEpoch<'_> {
         for (rank, touched) in self.touched.iter_mut().enumerate().filter(|(_, touched)| **touched) {
             let rank = count(rank)?;
             // SAFETY: the rank is locked by this epoch.
-            let code = mpi.watchdog.watch(|| unsafe { ffi::MPI_Win_flush(rank, self.window.handle()) });
+            let code = mpi.watchdog.watch("a flush", || unsafe { ffi::MPI_Win_flush(rank, self.window.handle()) });
             mpi.note(check("MPI_Win_flush", code))?;
             *touched = false;
         }

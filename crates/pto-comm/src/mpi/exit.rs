@@ -40,7 +40,7 @@ impl Mpi {
 
     /// The rank that ended without a word, and since when that is known.
     pub(super) fn dead(&self) -> Option<(CommError, Instant)> {
-        self.alive.as_ref().and_then(super::Alive::lost)
+        self.losses.first()
     }
 
     /// The next notice: which rank it is from, and what it says.
@@ -115,20 +115,23 @@ impl Mpi {
         if let Some(alive) = &mut self.alive {
             alive.leave();
         }
-        // All have sent their notices before they came to the barrier: MPI wants every message received.
-        while self.notices.get() + 1 < self.size {
-            self.next_notice(true)?;
-        }
         // Whoever did not receive a message does not want it any more; its buffer is left to MPI.
         std::mem::forget(self.posted.take());
-        for window in self.windows.take() {
-            window.free()?;
-        }
-        // SAFETY: every rank is here, and nothing uses the communicators any more.
-        unsafe {
-            check("MPI_Comm_free", ffi::MPI_Comm_free(&mut self.work))?;
-            check("MPI_Comm_free", ffi::MPI_Comm_free(&mut self.control))
-        }
+        let (mut work, mut control) = (self.work, self.control);
+        self.watchdog.watch("leaving", || {
+            // All have sent their notices before they came to the barrier: MPI wants every message received.
+            while self.notices.get() + 1 < self.size {
+                self.next_notice(true)?;
+            }
+            for window in self.windows.take() {
+                window.free()?;
+            }
+            // SAFETY: every rank is here, and nothing uses the communicators any more.
+            unsafe {
+                check("MPI_Comm_free", ffi::MPI_Comm_free(&mut work))?;
+                check("MPI_Comm_free", ffi::MPI_Comm_free(&mut control))
+            }
+        })
     }
 }
 
@@ -136,9 +139,9 @@ impl Drop for Mpi {
     fn drop(&mut self) {
         if self.leave().is_err() {
             // SAFETY: ends the process; there is nothing left to be unsound. 1 is the exit code that mpirun reports.
-            unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, 1) };
+            self.watchdog.watch("ending the job", || unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, 1) });
         }
-        // Ends MPI.
-        drop(self.universe.take());
+        let universe = self.universe.take();
+        self.watchdog.watch("MPI_Finalize", || drop(universe));
     }
 }

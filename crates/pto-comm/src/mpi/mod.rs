@@ -29,7 +29,7 @@ use mpi::traits::AsRaw;
 use crate::in_process::DEFAULT_TIMEOUT;
 use crate::transport::zeroed;
 use crate::{CommError, Transport, Window};
-use alive::Alive;
+use alive::{Alive, Losses};
 use call::{check, count};
 use watchdog::Watchdog;
 use window::{Allocation, MpiWindow};
@@ -78,7 +78,8 @@ pub struct Mpi {
     /// Messages whose buffers MPI may still read.
     posted: RefCell<Vec<message::Posted>>,
     watchdog: Watchdog,
-    /// Who is alive; `None` while MPI is being started.
+    losses: Losses,
+    /// Finds out who is alive; `None` while MPI is being started.
     alive: Option<Alive>,
 }
 
@@ -113,6 +114,8 @@ impl Mpi {
         let (universe, _) = mpi::initialize_with_threading(mpi::Threading::Funneled).ok_or_else(failed)?;
         let world = universe.world();
         let (rank, size) = (world.rank() as usize, world.size() as usize);
+        let losses = Losses::default();
+        let watchdog = Watchdog::start(rank, timeout, losses.clone());
         let duplicate = || {
             // SAFETY: the world communicator lives as long as MPI; both results are written before they are used.
             unsafe {
@@ -123,8 +126,8 @@ impl Mpi {
             }
         };
         let mut this = Self {
-            work: duplicate()?,
-            control: duplicate()?,
+            work: watchdog.watch("the start of MPI", duplicate)?,
+            control: watchdog.watch("the start of MPI", duplicate)?,
             universe: Some(universe),
             rank,
             size,
@@ -136,12 +139,16 @@ impl Mpi {
             failed: Cell::new(false),
             windows: RefCell::default(),
             posted: RefCell::default(),
-            watchdog: Watchdog::off(timeout),
+            watchdog,
+            losses,
             alive: None,
         };
-        this.shared = this.on_one_machine()?;
-        let alive = Alive::start(this.work, rank, size, this.shared)?;
-        this.watchdog = Watchdog::start(rank, timeout, alive.listener());
+        let (shared, alive) = this.watchdog.watch("the start of MPI", || {
+            let shared = this.on_one_machine()?;
+            let alive = Alive::start(this.work, rank, size, shared, this.losses.clone())?;
+            Ok::<_, CommError>((shared, alive))
+        })?;
+        this.shared = shared;
         this.alive = Some(alive);
         Ok(this)
     }
@@ -283,7 +290,8 @@ impl Transport for Mpi {
         let length = usize::try_from(bytes).ok().filter(|length| Vec::<u8>::new().try_reserve_exact(*length).is_ok());
         self.agree(length.map(drop).ok_or(CommError::OutOfMemory { bytes }))?;
         let sizes = self.all_to_all_words(vec![bytes; self.size])?;
-        let allocation = Rc::new(self.note(Allocation::new(self, length.unwrap_or(0)))?);
+        let allocate = || Allocation::new(self, length.unwrap_or(0));
+        let allocation = Rc::new(self.note(self.watchdog.watch("a new window", allocate))?);
         self.windows.borrow_mut().push(Rc::clone(&allocation));
         // Nobody writes before all memory is zero.
         self.barrier()?;

@@ -120,7 +120,7 @@ impl Mpi {
         let everywhere = |i: usize| said.iter().all(|dropped| dropped.get(i) == Some(&1));
         for (i, window) in windows.iter().enumerate() {
             if everywhere(i) {
-                self.note(window.free())?;
+                self.note(self.watchdog.watch("the end of a window", || window.free()))?;
             }
         }
         let mut i = 0;
@@ -151,7 +151,7 @@ impl Drop for Locked<'_> {
         let mpi = self.window.mpi;
         // SAFETY: the lock was taken when this was made. Unlocking waits for transfers, whose buffers the epoch still
         // holds.
-        let code = mpi.watchdog.watch(|| unsafe { ffi::MPI_Win_unlock(self.rank, self.window.handle()) });
+        let code = mpi.watchdog.watch("an unlock", || unsafe { ffi::MPI_Win_unlock(self.rank, self.window.handle()) });
         // There is no one to tell here; the next operation fails.
         let _ = mpi.note(check("MPI_Win_unlock", code));
     }
@@ -183,7 +183,8 @@ impl<'a> MpiWindow<'a> {
         let rank = count(rank)?;
         let exclusive = ffi::MPI_LOCK_EXCLUSIVE as i32;
         // SAFETY: the window is open at all ranks, and this rank holds no lock on this rank's part of it.
-        let code = self.mpi.watchdog.watch(|| unsafe { ffi::MPI_Win_lock(exclusive, rank, 0, self.handle()) });
+        let code =
+            self.mpi.watchdog.watch("a lock", || unsafe { ffi::MPI_Win_lock(exclusive, rank, 0, self.handle()) });
         self.mpi.note(check("MPI_Win_lock", code))?;
         Ok(Locked { window: self, rank })
     }

@@ -8,7 +8,6 @@ use super::cache::Caches;
 use super::cost::{Method, PARALLEL_LANES};
 use super::share::Sample;
 use super::{Engine, cuts};
-use crate::kernel::BLOCK;
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::{Bounds, Part};
 use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run, gather};
@@ -190,25 +189,13 @@ impl Scatter<'_> {
                 return done;
             }
         }
-        let ahead = engine.cold_tables;
         if let Some(offsets) = lookup.check_whole(engine.backend, run) {
-            let (moved, part) = (whole(run, offsets?), if ahead { BLOCK } else { run.length });
-            for from in (0..run.length).step_by(part.max(1)) {
-                let moved = moved.part(from, run.length.min(from + part));
-                if ahead {
-                    moved.prefetch(table, kernel.size());
-                }
-                kernel.scatter(engine.backend, table, moved, tile);
-            }
+            kernel.scatter(engine.backend, table, whole(run, offsets?), tile);
             return Ok(0);
         }
         engine.check_lanes(&lookup, run)?;
-        Ok(lookup.for_each_block(engine.backend, run, &mut |moved| {
-            if ahead {
-                moved.prefetch(table, kernel.size());
-            }
-            kernel.scatter(engine.backend, table, moved, tile);
-        }))
+        let scatter = &mut |moved: Moved<'_>| kernel.scatter(engine.backend, table, moved, tile);
+        Ok(lookup.for_each_block(engine.backend, run, scatter))
     }
 
     /// True if saving the table costs less than looking at all lanes beforehand.
@@ -223,7 +210,8 @@ impl Scatter<'_> {
     /// As [`direct`](Self::direct), looking at lanes just before they are carried out, in `memory` as long as the table.
     fn direct_with_undo(&self, table: &mut [u8], memory: &mut [u8]) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, run, tile } = *self;
-        memory.copy_from_slice(table);
+        // Past the caches, where the table is wanted.
+        Streams::new().copy(memory, table);
         let done = match self.whole_words() {
             Some(words) => {
                 let lanes = WholeLanes { words, capacity: lookup.resolver.capacity };
@@ -258,32 +246,20 @@ impl Scatter<'_> {
     /// Each thread scatters what falls into its part of the table.
     fn owned(&self, table: &mut [u8], sample: &Sample) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, run, tile } = *self;
-        let mut resolver = lookup.resolver;
-        let saved = self.undo_is_cheaper(table).then(|| table.to_vec());
-        match saved {
-            // Lanes out of range are dropped for now, and counted.
-            Some(_) => resolver.bounds = Bounds::Drop,
-            None => engine.check_lanes(&lookup, run)?,
-        }
-        let parts = sample.parts(resolver.capacity, engine.threads.get());
+        // Threads look at lanes in less time than one takes to save the table.
+        engine.check_lanes(&lookup, run)?;
+        let parts = sample.parts(lookup.resolver.capacity, engine.threads.get());
         let words = self.whole_words();
         let outside = engine.each(split_parts(table, &parts, kernel.size()), |(part, table)| {
             if let Some(words) = words {
-                let lanes = PartLanes { words, part, capacity: resolver.capacity };
-                return kernel.scatter_part(engine.backend, table, lanes, self.values());
+                kernel.scatter_part(engine.backend, table, PartLanes { words, part }, self.values());
+                return 0;
             }
-            let lookup = Lookup { resolver: resolver.within(part), ..lookup };
+            let lookup = Lookup { resolver: lookup.resolver.within(part), ..lookup };
             lookup.for_each_block(engine.backend, run, &mut |moved| kernel.scatter(engine.backend, table, moved, tile))
         });
         // Every thread has seen every lane.
-        let outside = outside.first().copied().unwrap_or(0);
-        match saved {
-            Some(saved) if outside > 0 => {
-                table.copy_from_slice(&saved);
-                Err(Outside)
-            }
-            _ => Ok(outside),
-        }
+        Ok(outside.first().copied().unwrap_or(0))
     }
 
     /// Sorts lanes by destination and applies them; gives the table back if there is no memory for it.

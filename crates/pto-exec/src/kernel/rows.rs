@@ -11,7 +11,7 @@ const LINES: usize = 4;
 const IN_FLIGHT: usize = 48;
 
 /// Rows of up to this many bytes are copied in place, longer ones by a call.
-const INLINE_BYTES: usize = 512;
+const INLINE_BYTES: usize = 4096;
 
 /// A piece of a row that is contiguous in both the tile and the table, in elements from the row's start in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub(crate) struct RowBlock<'a> {
     pub(crate) moved: Moved<'a>,
     /// The pieces of each.
     pub(crate) segments: &'a [Segment],
+    /// Rows that are replaced are written past the caches.
+    pub(crate) streams: Option<&'a Streams>,
 }
 
 impl RowBlock<'_> {
@@ -101,39 +103,25 @@ pub(super) fn copy<const N: usize>(to: &mut [[u8; N]], from: &[[u8; N]]) {
     }
 }
 
-/// Copies rows of the table, of elements of `size` bytes, into rows of the tile, zero for dropped lanes; past the caches
-/// where that is allowed.
-pub(crate) fn gather(
-    (backend, streams): (Backend, Option<&Streams>),
-    size: usize,
-    tile: &mut [u8],
-    block: RowBlock<'_>,
-    table: &[u8],
-) {
+/// Copies rows of the table, of elements of `size` bytes, into rows of the tile, zero for dropped lanes.
+pub(crate) fn gather(backend: Backend, size: usize, tile: &mut [u8], block: RowBlock<'_>, table: &[u8]) {
     match size {
-        1 => gather_as::<1>(backend, streams, tile, block, table),
-        2 => gather_as::<2>(backend, streams, tile, block, table),
-        4 => gather_as::<4>(backend, streams, tile, block, table),
-        _ => gather_as::<8>(backend, streams, tile, block, table),
+        1 => gather_as::<1>(backend, tile, block, table),
+        2 => gather_as::<2>(backend, tile, block, table),
+        4 => gather_as::<4>(backend, tile, block, table),
+        _ => gather_as::<8>(backend, tile, block, table),
     }
 }
 
-fn gather_as<const N: usize>(
-    backend: Backend,
-    streams: Option<&Streams>,
-    tile: &mut [u8],
-    block: RowBlock<'_>,
-    table: &[u8],
-) {
+fn gather_as<const N: usize>(backend: Backend, tile: &mut [u8], block: RowBlock<'_>, table: &[u8]) {
     let (tile, table) = (tile.as_chunks_mut::<N>().0, table.as_chunks::<N>().0);
-    backend.run(Gather { tile, block, table, streams });
+    backend.run(Gather { tile, block, table });
 }
 
 struct Gather<'a, const N: usize> {
     tile: &'a mut [[u8; N]],
     block: RowBlock<'a>,
     table: &'a [[u8; N]],
-    streams: Option<&'a Streams>,
 }
 
 impl<const N: usize> Task for Gather<'_, N> {
@@ -141,7 +129,7 @@ impl<const N: usize> Task for Gather<'_, N> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        let Self { tile, block, table, streams } = self;
+        let Self { tile, block, table } = self;
         block.prefetch_first(table);
         // Inlined by force: a closure on its own is compiled without the instruction set.
         block.for_each_row(
@@ -153,7 +141,7 @@ impl<const N: usize> Task for Gather<'_, N> {
                     match base {
                         Some(base) => {
                             let from = &table[base + segment.table..][..segment.length];
-                            match streams {
+                            match block.streams {
                                 Some(streams) => streams.copy(row.as_flattened_mut(), from.as_flattened()),
                                 None => copy(row, from),
                             }
