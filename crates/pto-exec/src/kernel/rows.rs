@@ -10,6 +10,9 @@ const LINES: usize = 4;
 /// Cache lines that are under way at a time: as many as the second-level cache keeps track of.
 const IN_FLIGHT: usize = 48;
 
+/// Rows of up to this many bytes are asked for before they are copied through the caches.
+const ASKED_BYTES: usize = 512;
+
 /// Rows of up to this many bytes are copied in place, longer ones by a call.
 const INLINE_BYTES: usize = 4096;
 
@@ -130,12 +133,18 @@ impl<const N: usize> Task for Gather<'_, N> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
         let Self { tile, block, table } = self;
-        block.prefetch_first(table);
+        // Stores that wait for their own lines leave the machine's prefetchers the time for those of long rows.
+        let asks = block.streams.is_some() || block.segments.iter().any(|segment| segment.length * N <= ASKED_BYTES);
+        if asks {
+            block.prefetch_first(table);
+        }
         // Inlined by force: a closure on its own is compiled without the instruction set.
         block.for_each_row(
             #[inline(always)]
             |start, base, ahead| {
-                prefetch(table, ahead, block.segments);
+                if asks {
+                    prefetch(table, ahead, block.segments);
+                }
                 for segment in block.segments {
                     let row = &mut tile[start + segment.tile..][..segment.length];
                     match base {

@@ -98,7 +98,8 @@ impl Avx512 {
     #[inline(always)]
     fn keep_values16<const N: usize>(
         self,
-        (chunks, values): (&[[[u8; 4]; 16]], &[[[u8; N]; 16]]),
+        chunks: &[[[u8; 4]; 16]],
+        values: &[[[u8; N]; 16]],
         range: (u32, u32),
         kept: &mut [[u8; 4]],
         kept_values: &mut [[u8; N]],
@@ -219,11 +220,11 @@ unsafe impl Simd for Avx512 {
         let count = match N {
             4 => {
                 let (values, kept_values) = (bytemuck::cast_slice(value_chunks), bytemuck::cast_slice_mut(kept_values));
-                self.keep_values16::<4>((chunks, values), (low, high), kept, kept_values)
+                self.keep_values16::<4>(chunks, values, (low, high), kept, kept_values)
             }
             2 => {
                 let (values, kept_values) = (bytemuck::cast_slice(value_chunks), bytemuck::cast_slice_mut(kept_values));
-                self.keep_values16::<2>((chunks, values), (low, high), kept, kept_values)
+                self.keep_values16::<2>(chunks, values, (low, high), kept, kept_values)
             }
             _ => {
                 let (words, values) = (chunks.as_flattened(), value_chunks.as_flattened());
