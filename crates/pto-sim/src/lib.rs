@@ -25,6 +25,7 @@ pub mod rules;
 mod scalars;
 mod slots;
 mod state;
+mod sums;
 pub mod timing;
 mod touches;
 mod trace;
