@@ -28,7 +28,6 @@ mod state;
 pub mod timing;
 mod touches;
 mod trace;
-mod transfer;
 mod ub;
 mod views;
 mod warps;
