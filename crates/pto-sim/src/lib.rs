@@ -19,6 +19,7 @@ mod lanes;
 mod machine;
 mod operands;
 mod pipeline;
+mod ranges;
 mod ranks;
 mod report;
 pub mod rules;

@@ -4,6 +4,7 @@ use pto_exec::transfer;
 use pto_isa::{ElementType, Extent, Tensor, Tile};
 
 use crate::hazard::Shadow;
+use crate::ranges::order;
 
 /// An array in global memory, bound to a parameter.
 #[derive(Debug)]
@@ -86,14 +87,7 @@ impl TileState {
                 .map(|(row, col)| range(tile.offset(row, col), box_cols.min(cols - col)))
                 .collect()
         };
-        ranges.sort_unstable();
-        ranges.dedup_by(|next, previous| {
-            let joined = next.0 <= previous.1;
-            if joined {
-                previous.1 = previous.1.max(next.1);
-            }
-            joined
-        });
+        order(&mut ranges);
         ranges
     }
 

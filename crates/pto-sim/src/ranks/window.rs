@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use pto_comm::{CommError, Member, ParallelGroup, Region, Window, tgather, tscatter};
 use pto_isa::{Direction, ElementType, Tile};
 
-use super::log::order;
 use super::refusal;
 use crate::collective::CollectiveWork;
 use crate::hazard::{Access, Kind, Shadow};
 use crate::machine::Machine;
 use crate::pipeline::Outcome;
+use crate::ranges::order;
 use crate::rules;
 use crate::state::{Buffer, View};
 use crate::work::{Refusal, Work};
