@@ -30,7 +30,6 @@ files! {
     "bounds.step"
     "bounds.subview"
     "bounds.table"
-    "bounds.ub-address"
     "budget.dyn-ub"
     "budget.ub"
     "comm.divide-cols"

@@ -35,11 +35,11 @@ pub(crate) fn progress(length: u64, what: &'static str) -> ProgressBar {
     ProgressBar::with_draw_target(Some(length), target).with_style(style).with_message(what)
 }
 
-/// A counter on standard error, which is a terminal.
-pub(crate) fn spinner(what: &'static str) -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {pos} {msg} ({per_sec})")
-        .unwrap_or_else(|_| ProgressStyle::default_spinner());
-    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style).with_message(what)
+/// A bar of a thousand parts on standard error, which is a terminal.
+pub(crate) fn share() -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {elapsed}, {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr()).with_style(style)
 }
 
 /// Shows findings with excerpts on standard error.

@@ -5,15 +5,15 @@ use std::io::{BufWriter, IsTerminal, Write, stdout};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use indicatif::ProgressBar;
+use indicatif::{HumanCount, ProgressBar};
 use pto_data::{Argument as DataArgument, Array, Output};
 use pto_exec::Schedule;
 use pto_ir::{Function, GroupType, Module, Type, ValueId};
 use pto_isa::{ElementType, Target};
-use pto_sim::{Argument, Options, Report, Status, simulate};
+use pto_sim::{Argument, Options, Progress, Report, Status, simulate};
 use pto_text::{Diagnostic, Levels, Source};
 use serde_json::{Value, json};
 
@@ -113,6 +113,9 @@ impl Ran {
 /// Set by Ctrl-C: the run ends at the next step and reports what it has.
 static STOP: AtomicBool = AtomicBool::new(false);
 static PROGRESS: OnceLock<ProgressBar> = OnceLock::new();
+static BEGUN: OnceLock<Instant> = OnceLock::new();
+/// A run of this length needs no bar.
+const SHORT: Duration = Duration::from_millis(300);
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
     if let Some(ranks) = arguments.ranks {
@@ -202,9 +205,27 @@ pub(crate) fn carry_out(file: &std::path::Path, how: &How, max_operations: usize
     };
     end_progress();
     let Prepared { source, target, entry, mut diagnostics, started, .. } = prepared;
-    diagnostics.extend(how.levels()?.apply(report.diagnostics.iter().cloned().map(Diagnostic::from).collect()));
+    let found = how.levels()?.apply(report.diagnostics.iter().cloned().map(Diagnostic::from).collect());
+    // What the types showed before the run, the run need not say again.
+    let before = diagnostics.len();
+    for one in found {
+        let again = |known: &Diagnostic| (known.rule.name, known.span) == (one.rule.name, one.span);
+        if !diagnostics[..before].iter().any(again) {
+            diagnostics.push(one);
+        }
+    }
     let wall_ns = started.elapsed().as_nanos();
     Ok(Ran { source, target, entry, diagnostics, report: Some(report), arrays: bound, wall_ns })
+}
+
+/// Moves the bar, once a run has turned out to be a long one.
+fn show_progress(progress: Progress) {
+    if BEGUN.get().is_none_or(|begun| begun.elapsed() < SHORT) {
+        return;
+    }
+    let bar = PROGRESS.get_or_init(output::share);
+    bar.set_message(format!("{} instructions", HumanCount(progress.instructions)));
+    bar.set_position((progress.share * 1000.0) as u64);
 }
 
 pub(crate) fn end_progress() {
@@ -252,13 +273,9 @@ pub(crate) fn options(how: &How, max_operations: usize) -> Options<'static> {
             std::process::exit(130);
         }
     });
-    let progress: Option<fn(u64)> = if std::io::stderr().is_terminal() {
-        PROGRESS.get_or_init(|| output::spinner("instructions"));
-        Some(|instructions| {
-            if let Some(bar) = PROGRESS.get() {
-                bar.set_position(instructions);
-            }
-        })
+    let progress: Option<fn(Progress)> = if std::io::stderr().is_terminal() {
+        BEGUN.get_or_init(Instant::now);
+        Some(show_progress)
     } else {
         None
     };
@@ -344,14 +361,19 @@ fn array(
     element: ElementType,
     arrays: &mut BTreeMap<String, Array>,
 ) -> Result<Argument, CallError> {
-    let loaded = argument.value.load_array(element)?;
+    let loaded = argument.value.load_array(element).map_err(|error| of_argument(argument, &error))?;
     let bytes = loaded.bytes().to_vec();
     arrays.insert(argument.name.clone(), loaded);
     Ok(Argument::Array(bytes))
 }
 
+/// An error that says which of the arguments it is about.
+fn of_argument(argument: &DataArgument, error: &pto_data::DataError) -> CallError {
+    CallError::Entry(format!("--arg {}: {error}", argument.name))
+}
+
 fn scalar(argument: &DataArgument, element: ElementType) -> Result<Argument, CallError> {
-    let scalar = argument.value.load_scalar(element)?;
+    let scalar = argument.value.load_scalar(element).map_err(|error| of_argument(argument, &error))?;
     let integer = scalar.integer().and_then(|value| i64::try_from(value).ok()).map(Argument::Integer);
     let float = || scalar.float().map(Argument::Float);
     integer.or_else(float).ok_or_else(|| CallError::Entry(format!("`{}` does not fit its parameter", argument.name)))

@@ -1,6 +1,7 @@
 //! Runs that take long: bounded memory, and Ctrl-C.
 #![cfg(target_os = "linux")]
 
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -107,6 +108,40 @@ fn catches_interrupt(id: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 2 != 0)
+}
+
+/// On a terminal a long run shows a bar, and the terminal's own Ctrl-C ends it; the report, which goes elsewhere, has
+/// nothing of either.
+#[test]
+fn a_progress_bar_on_a_terminal_until_ctrl_c() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, report) = (kernel(folder.path()), folder.path().join("report.json"));
+    let run = arguments(&path, 1 << 40).join(" ");
+    let line = format!("{} {run} --max-steps=100000000 > {}", env!("CARGO_BIN_EXE_pto"), report.display());
+    // `script` gives its command a terminal of its own, and passes on what is typed.
+    let mut command = Command::new("script");
+    command.args(["-q", "-e", "-f", "-c", &line, "/dev/null"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script of util-linux");
+    let (mut typed, mut seen) = (child.stdin.take().expect("stdin"), Vec::new());
+    let mut screen = child.stdout.take().expect("stdout");
+    let mut part = [0; 4096];
+    // So many steps are long enough for a bar, and end if there is none.
+    loop {
+        let read = screen.read(&mut part).expect("a screen");
+        assert!(read > 0, "it ended without a bar: {}", String::from_utf8_lossy(&seen));
+        seen.extend_from_slice(&part[..read]);
+        if String::from_utf8_lossy(&seen).contains(" instructions ") {
+            break;
+        }
+    }
+    assert!(String::from_utf8_lossy(&seen).contains("0 %"), "{}", String::from_utf8_lossy(&seen));
+    typed.write_all(&[3]).expect("Ctrl-C");
+    typed.flush().expect("Ctrl-C");
+    screen.read_to_end(&mut seen).expect("the rest");
+    drop(typed);
+    assert_eq!(child.wait().expect("an end").code(), Some(1));
+    let report: Value = serde_json::from_slice(&std::fs::read(report).expect("a report")).expect("JSON");
+    assert_eq!(report["interrupted"], true);
 }
 
 /// On no terminal there is no progress bar, however long a run takes.

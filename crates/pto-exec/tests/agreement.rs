@@ -39,8 +39,7 @@ fn engines() -> &'static [Engine] {
             Engine::new().with_backend(backend).with_threads(threads).with_method(method)
         };
         let each = |backend| ways.into_iter().chain(more).map(move |way| engine(backend, way));
-        let cold = Engine::new().with_cold_tables().with_method(Method::Direct);
-        Backend::available().flat_map(each).chain([cold]).collect()
+        Backend::available().flat_map(each).collect()
     })
 }
 

@@ -205,7 +205,7 @@ const CASES: &[Case] = &[
     case("align.address", Target::A2A3, |b, broken| {
         b.tile_at(TILE, if broken { 16 } else { 32 });
     }),
-    case("bounds.ub-address", Target::A2A3, |b, broken| {
+    case("budget.ub", Target::A2A3, |b, broken| {
         b.tile_at(TILE, if broken { 192 * KIB - 32 } else { 191 * KIB });
     }),
     case("budget.ub", Target::A5, |b, broken| {

@@ -304,7 +304,7 @@ fn memory_trials() -> Vec<Trial> {
     let mut trials = vec![
         trial("budget.ub", A2A3, rows(6141), rows(6140)),
         trial("budget.ub", A5, rows(4093), rows(4092)),
-        trial("bounds.ub-address", A2A3, at(192 * 1024 - 96), at(192 * 1024 - 8192)),
+        trial("budget.ub", A2A3, at(192 * 1024 - 96), at(192 * 1024 - 8192)),
         trial("bounds.table", A5, leaves(16), leaves(24)),
         trial("alias.clear", A5, clear(224), clear(256)),
         trial("alias.gather", A5, aliased(96), aliased(128)),
@@ -328,9 +328,7 @@ fn each_rule_is_broken_alone_and_its_twin_passes() {
     for trial in all_trials() {
         let Trial { rule, target, launch, broken, twin } = &trial;
         let findings = check(broken, *target, *launch);
-        // A tile past the end of UB is past the budget as well.
-        let expected: &[&str] = if *rule == "bounds.ub-address" { &["budget.ub", rule] } else { &[rule] };
-        assert_eq!(names(&findings), expected, "{target}: {broken}: {findings:#?}");
+        assert_eq!(names(&findings), [*rule], "{target}: {broken}: {findings:#?}");
         let launch = if is_about_the_launch(&trial) { NONE } else { *launch };
         let remaining: Vec<_> = check(twin, *target, launch)
             .into_iter()

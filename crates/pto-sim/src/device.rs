@@ -83,6 +83,17 @@ pub(crate) enum FlagFault {
     Deadlock { waits: Vec<(Flag, u32)>, pending: Vec<(Flag, u32)> },
 }
 
+/// Why a wait hangs, the cause first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Hang {
+    /// Nothing sets its flag.
+    NeverSet,
+    /// The pipe that would set it waits, through others or not, for this very wait.
+    Circle,
+    /// The pipe that would set it is stuck for another reason.
+    Behind,
+}
+
 /// The pipes of one device.
 pub(crate) struct Device {
     pub(crate) clocks: Clocks,
@@ -283,12 +294,39 @@ impl Device {
         self.flags.iter().map(never).collect()
     }
 
-    /// The waits at the head of every queue that is stuck.
+    /// The waits at the head of every queue that is stuck, the cause first: waits for a flag that nothing sets, then
+    /// those in a circle, then those that only wait for pipes that are stuck; each in the order of the program.
     pub(crate) fn stuck(&self) -> Vec<(Flag, u32)> {
-        let head = |queue: &VecDeque<Queued>| match queue.front() {
+        let mut waits: Vec<(Flag, u32)> = Pipe::EACH.iter().filter_map(|pipe| self.stuck_in(*pipe)).collect();
+        waits.sort_by_key(|(flag, step)| (self.hang(*flag), *step));
+        waits
+    }
+
+    fn stuck_in(&self, pipe: Pipe) -> Option<(Flag, u32)> {
+        match self.queues[slot(pipe)].front() {
             Some(Queued::Wait(flag, step)) => Some((*flag, *step)),
             _ => None,
-        };
-        self.queues.iter().filter_map(head).collect()
+        }
+    }
+
+    fn hang(&self, flag: Flag) -> Hang {
+        let mut next = flag;
+        for _ in 0..PIPES {
+            let Some(blocker) = self.blocker(next) else { break };
+            if blocker.to == flag.to {
+                return Hang::Circle;
+            }
+            next = blocker;
+        }
+        if next == flag { Hang::NeverSet } else { Hang::Behind }
+    }
+
+    /// The wait behind which the set of this flag is stuck; none if nothing sets it.
+    fn blocker(&self, flag: Flag) -> Option<Flag> {
+        let sets = |entry: &Queued| matches!(entry, Queued::Set(set, _) if *set == flag);
+        let queued = self.queues[slot(flag.from)].iter().any(sets);
+        // What a stuck scalar unit would have issued, nobody knows.
+        let pipe = if queued { flag.from } else { Pipe::S };
+        self.stuck_in(pipe).map(|(wait, _)| wait).filter(|wait| queued || wait.to != flag.to)
     }
 }

@@ -1,8 +1,5 @@
 //! What instructions do to memory.
 
-use std::sync::OnceLock;
-
-use pto_exec::host::Engine;
 use pto_exec::transfer::{self, Misfit};
 use pto_exec::{Fault, Memory, Plan};
 use pto_ir::check::rules::TRANSFER_SHAPE;
@@ -89,7 +86,13 @@ impl Machine<'_> {
         {
             return Ok(plan);
         }
-        Plan::new(instruction, self.target, self.launch()).map_err(refusal)
+        let plan = Plan::new(instruction, self.target, self.launch()).map_err(refusal)?;
+        // Legal, but worth a note: what the types leave open only shows here.
+        let notes = pto_isa::check(instruction, self.target, self.launch());
+        for note in notes.iter().filter(|note| note.rule == isa::SHAPE_INDEX_SMALLER) {
+            self.say(Diagnostic::new(note.rule, self.place(step), note.to_string()));
+        }
+        Ok(plan)
     }
 
     pub(crate) fn tile_scatter(
@@ -187,7 +190,7 @@ impl Machine<'_> {
             }
             Some(_) => {
                 let (src, idx) = (bytes_of(&ub, payload), bytes_of(&ub, idx));
-                plan.run_on(engine(table), Memory::MScatter { table, src, idx }, self.options.schedule)
+                plan.run(Memory::MScatter { table, src, idx }, self.options.schedule)
             }
         };
         let outcome = ran.map_err(refusal).and_then(|done| {
@@ -239,15 +242,6 @@ impl Machine<'_> {
         let cost = self.cost(instruction, payload, view, &slots, (done, met), scatter.is_none());
         Ok(Outcome { slots, hit, cost })
     }
-}
-
-/// Bytes of a table that stays in the near caches.
-const NEAR: usize = 1 << 20;
-
-/// What carries out scatters: large tables have left the caches since the last one.
-fn engine(table: &[u8]) -> &'static Engine {
-    static COLD: OnceLock<Engine> = OnceLock::new();
-    if table.len() > NEAR { COLD.get_or_init(|| Engine::new().with_cold_tables()) } else { Engine::shared() }
 }
 
 /// The bytes of a tile, up to the end of UB where its last row is a window of a wider one.

@@ -4,7 +4,7 @@ use pto_ir::check::rules as ir;
 use pto_ir::{Constant, For, OpKind, Operand, ValueId, fold};
 
 use crate::code::Step;
-use crate::machine::Machine;
+use crate::machine::{Machine, Progress};
 use crate::rules;
 use crate::state::Value;
 use crate::work::Work;
@@ -13,9 +13,24 @@ use crate::work::Work;
 struct Round {
     /// The step at which the loop begins.
     begin: u32,
+    lower: i64,
     current: i64,
     upper: i64,
     step: i64,
+}
+
+/// How much of the outermost loop is done, its inner ones included; outside loops, of the text.
+fn share(rounds: &[Round], at: usize, steps: usize) -> f64 {
+    if rounds.is_empty() {
+        return at as f64 / steps.max(1) as f64;
+    }
+    let (mut done, mut width) = (0.0, 1.0);
+    for round in rounds {
+        let all = round.upper as f64 - round.lower as f64;
+        done += width * (round.current as f64 - round.lower as f64) / all;
+        width *= round.step as f64 / all;
+    }
+    done.clamp(0.0, 1.0)
 }
 
 impl Machine<'_> {
@@ -37,7 +52,10 @@ impl Machine<'_> {
             if steps.is_multiple_of(1024)
                 && let Some(progress) = self.options.progress
             {
-                progress(self.instructions);
+                progress(Progress {
+                    instructions: self.instructions,
+                    share: share(&rounds, at, self.code.steps.len()),
+                });
             }
             at = match self.code.steps[at] {
                 Step::Op(OpKind::Return(_)) => break,
@@ -85,7 +103,7 @@ impl Machine<'_> {
             return end;
         }
         self.set_value(op.induction, Value::Integer(lower));
-        rounds.push(Round { begin: at as u32, current: lower, upper, step });
+        rounds.push(Round { begin: at as u32, lower, current: lower, upper, step });
         at + 1
     }
 
@@ -216,5 +234,21 @@ impl Machine<'_> {
             Ok(work) => self.issue_work(work, step),
             Err((rule, message)) => self.trap(rule, step, message),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Round, share};
+
+    #[test]
+    fn the_share_of_nested_loops_grows_from_none_to_all() {
+        let round = |current, upper, step| Round { begin: 0, lower: 0, current, upper, step };
+        assert_eq!(share(&[], 3, 12), 0.25);
+        assert_eq!(share(&[], 0, 0), 0.0);
+        // The second of four rounds, and half of the inner loop.
+        assert_eq!(share(&[round(8, 32, 8), round(5, 10, 5)], 0, 9), 0.375);
+        let whole = Round { begin: 0, lower: i64::MIN, current: i64::MAX, upper: i64::MAX, step: 1 };
+        assert_eq!(share(&[whole], 0, 9), 1.0);
     }
 }

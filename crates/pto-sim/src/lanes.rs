@@ -39,7 +39,7 @@ impl Machine<'_> {
         let slots = indices.iter().map(|index| oob.slot((*index).into(), capacity)).collect();
         let mode = instruction.coalesce(self.target);
         let payload = instruction.payload();
-        let cols = known(view.tensor.shape[4]).max(1);
+        let cols = view.matrix().1.max(1);
         let rows = if mode == Some(Coalesce::Row) { capacity } else { capacity.div_ceil(cols) };
         self.operations.push(Operation {
             name: instruction.opcode().name(),

@@ -35,7 +35,7 @@ mod warps;
 mod work;
 
 pub use device::{Held, Span};
-pub use machine::{Argument, Options, simulate};
+pub use machine::{Argument, Options, Progress, simulate};
 pub use ranks::{RankReport, simulate_rank, simulate_ranks};
 pub use report::{Lanes, Nondeterministic, Operation, Report, Residence, Status};
 pub use trace::{chrome_trace, trace_document, trace_events};

@@ -54,8 +54,17 @@ pub struct Options<'a> {
     pub max_spans: usize,
     /// Set from outside to end the run with a partial report.
     pub stop: Option<&'a AtomicBool>,
-    /// Called now and then with the number of instructions executed.
-    pub progress: Option<fn(u64)>,
+    /// Called now and then.
+    pub progress: Option<fn(Progress)>,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Share of the outermost loop that is running, from 0 to 1; outside loops, of the program's text.
+    pub share: f64,
 }
 
 impl Default for Options<'_> {

@@ -97,9 +97,15 @@ pub(crate) fn numbers(report: &Report) -> Vec<Fact> {
     facts
 }
 
+/// A value with no more digits than tell it from its neighbours, in f32 if it is one.
+fn short(value: f64) -> String {
+    let single = value as f32;
+    if f64::from(single).to_bits() == value.to_bits() { single.to_string() } else { value.to_string() }
+}
+
 /// A slot whose value depends on the schedule, in words.
 pub(crate) fn candidates(slot: &pto_sim::Nondeterministic) -> String {
-    let mut values: Vec<String> = slot.candidates.iter().take(6).map(f64::to_string).collect();
+    let mut values: Vec<String> = slot.candidates.iter().take(6).map(|value| short(*value)).collect();
     if slot.candidates.len() > 6 {
         values.push(format!("{} more", slot.candidates.len() - 6));
     }

@@ -43,7 +43,10 @@ const MOST_FINDINGS: (usize, usize) = (6, 60);
 /// Slots that depend on the schedule, the same way.
 const MOST_SLOTS: (usize, usize) = (4, 40);
 /// What stands in the place of a timeline.
-const NO_TIME: &str = "This target has no pipes and no cycles.";
+fn no_time(report: &Report) -> &'static str {
+    if report.target.profile().ub.is_some() { "No instruction ran." } else { "This target has no pipes and no cycles." }
+}
+
 /// What stands in the place of a UB map.
 const NO_TILES: &str = "No tile was in UB.";
 

@@ -157,7 +157,7 @@ fn strips(page: &mut Canvas, report: &Report, place: &dyn Fn(Place) -> String) {
             page.tag("p").attr("class", "note").text(format_args!("{number} later runs are not shown"));
         }
     } else {
-        page.tag("p").attr("class", "note").text(crate::NO_TIME);
+        page.tag("p").attr("class", "note").text(crate::no_time(report));
     }
     page.close("section");
     page.tag("section").attr("id", "ub").open();

@@ -12,6 +12,8 @@ use crate::traffic::{Fate, Traffic};
 pub(crate) const WIDTH: f64 = 1080.0;
 /// Room for the numbers of rows beside a grid, and above one for its title and the numbers of columns.
 const MARGIN: (f64, f64) = (40.0, 44.0);
+/// Width of a digit, in the widest of the fonts that a browser may choose.
+const CHARACTER: f64 = 7.4;
 /// Collisions that are listed in words.
 const LISTED: usize = 4;
 
@@ -126,7 +128,9 @@ fn grids(traffic: &Traffic<'_>) -> (Grid, Grid, Grid) {
     let bar = |grid: &Grid| grid.shown.1 == 1;
     let wide = |grid: &Grid, width: f64| (if bar(grid) { width } else { 34.0 }, 22.0);
     payload.scale((250.0, 320.0), wide(&payload, 180.0));
-    index.scale((230.0, 320.0), wide(&index, 64.0));
+    // A lane of -1 is 4294967295 on a device.
+    let widest = traffic.op.indices.iter().map(|index| index.to_string().len()).max().unwrap_or(0);
+    index.scale((230.0, 320.0), wide(&index, (widest as f64 * CHARACTER + 8.0).clamp(64.0, 160.0)));
     table.scale((310.0, 320.0), wide(&table, if traffic.by_row { 240.0 } else { 64.0 }));
     (payload, index, table)
 }
@@ -178,7 +182,7 @@ fn frame(canvas: &mut Canvas, grid: &Grid, title: &str, side: Side, columns: Opt
 
 /// True if a cell has room for so many characters.
 fn fits([_, _, width, height]: [f64; 4], characters: usize) -> bool {
-    characters as f64 * 6.1 <= width - 1.0 && height >= 11.0
+    characters as f64 * CHARACTER <= width - 1.0 && height >= 11.0
 }
 
 /// A text in a cell, if there is room for it.

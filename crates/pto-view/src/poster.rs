@@ -75,7 +75,7 @@ impl Poster {
         self.y += 18.0;
         let title = self.canvas.tag("text").attr("class", format_args!("title {}", tone.class()));
         title.num("x", PAD + 26.0).num("y", self.y).text(&words);
-        self.canvas.label("ink", PAD + 40.0 + words.chars().count() as f64 * 10.5, self.y, subject(report));
+        self.canvas.label("ink", PAD + 40.0 + words.chars().count() as f64 * 12.5, self.y, subject(report));
         self.y += 18.0;
         let facts = numbers(report);
         let width = (WIDTH / facts.len().max(1) as f64).min(180.0);
@@ -96,7 +96,7 @@ impl Poster {
         }
         self.more(report.diagnostics.len(), MOST_FINDINGS.0, "findings");
         for slot in report.nondeterministic.iter().take(MOST_SLOTS.0) {
-            self.line("ink warn", 18.0, candidates(slot));
+            self.line("ink warn", 18.0, shorten(&candidates(slot), 150));
         }
         self.more(report.nondeterministic.len(), MOST_SLOTS.0, "slots whose value depends on the schedule");
         self.canvas.close("g");
@@ -134,7 +134,7 @@ impl Poster {
                 self.line("mark", 16.0, format_args!("{} later runs are not shown", thousands(report.spans_dropped)));
             }
         } else {
-            self.line("mark", 10.0, crate::NO_TIME);
+            self.line("mark", 10.0, crate::no_time(report));
         }
         self.canvas.close("g");
         self.section("ub", crate::ub_title(axis));

@@ -135,8 +135,7 @@ impl UnifiedBuffer {
 /// The rules speak of instructions; a move of the tile onto itself is one that has nothing else to it, and only what
 /// concerns the place of a tile is listened to.
 pub(crate) fn judge_place(tile: Tile, target: Target, launch: Launch) -> Result<(), Cause> {
-    let on_placement =
-        [rules::ALIGN_ADDRESS, rules::BOUNDS_UB_ADDRESS, rules::BUDGET_UB, rules::BUDGET_DYN_UB, rules::SHAPE_OVERFLOW];
+    let on_placement = [rules::ALIGN_ADDRESS, rules::BUDGET_UB, rules::BUDGET_DYN_UB, rules::SHAPE_OVERFLOW];
     let concerns =
         |f: &Finding| f.rule.severity == Severity::Error && f.role != Role::Dst && on_placement.contains(&f.rule);
     let itself = Instruction::TScatterMask { dst: tile, src: tile, pattern: MaskPattern::P1111 };

@@ -7,7 +7,6 @@ use pto_isa::{Atomic, ElementType};
 use super::cost::{Method, PARALLEL_LANES};
 use super::share::Sample;
 use super::{Engine, cuts};
-use crate::kernel::BLOCK;
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::{Bounds, Part};
 use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run, gather};
@@ -168,25 +167,13 @@ impl Scatter<'_> {
                 return done;
             }
         }
-        let ahead = engine.cold_tables;
         if let Some(offsets) = lookup.check_whole(engine.backend, run) {
-            let (moved, part) = (whole(run, offsets?), if ahead { BLOCK } else { run.length });
-            for from in (0..run.length).step_by(part.max(1)) {
-                let moved = moved.part(from, run.length.min(from + part));
-                if ahead {
-                    moved.prefetch(table, kernel.size());
-                }
-                kernel.scatter(engine.backend, table, moved, tile);
-            }
+            kernel.scatter(engine.backend, table, whole(run, offsets?), tile);
             return Ok(0);
         }
         engine.check_lanes(&lookup, run)?;
-        Ok(lookup.for_each_block(engine.backend, run, &mut |moved| {
-            if ahead {
-                moved.prefetch(table, kernel.size());
-            }
-            kernel.scatter(engine.backend, table, moved, tile);
-        }))
+        let scatter = &mut |moved: Moved<'_>| kernel.scatter(engine.backend, table, moved, tile);
+        Ok(lookup.for_each_block(engine.backend, run, scatter))
     }
 
     /// True if saving the table costs less than looking at all lanes beforehand.

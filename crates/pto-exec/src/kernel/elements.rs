@@ -5,7 +5,7 @@ use super::address::AddressMap;
 use super::bounds::{Block, Resolved, Resolver, count_outside};
 use super::lanes::{LaneReader, Strided};
 use super::offsets::{AnyOffsets, Offsets, Word};
-use super::simd::{self, Backend, Simd, Task};
+use super::simd::{Backend, Simd, Task};
 use super::transfer;
 
 /// Index lanes and payload positions that belong together.
@@ -101,27 +101,6 @@ pub(crate) struct Moved<'a> {
     pub(crate) offsets: AnyOffsets<'a>,
     /// Which lanes these are; `None` if they are all.
     pub(crate) positions: Option<&'a [u32]>,
-}
-
-impl Moved<'_> {
-    /// Lanes `from` up to `to` of a block that has all its lanes.
-    pub(crate) fn part(self, from: usize, to: usize) -> Self {
-        debug_assert!(self.positions.is_none(), "lanes that are listed have no order to cut by");
-        let offsets = match self.offsets {
-            AnyOffsets::Narrow(offsets) => AnyOffsets::Narrow(offsets.part(from..to)),
-            AnyOffsets::Wide(offsets) => AnyOffsets::Wide(offsets.part(from..to)),
-        };
-        Self { payload: self.payload.after(from), count: to - from, offsets, positions: None }
-    }
-
-    /// Asks for the lines of the table that the lanes go to, so that stores need not wait for them one by one.
-    pub(crate) fn prefetch(&self, table: &[u8], size: usize) {
-        let line = |word: u64| simd::prefetch(table, (word as usize).wrapping_mul(size));
-        match self.offsets {
-            AnyOffsets::Narrow(offsets) => offsets.words().iter().for_each(|word| line(word.get())),
-            AnyOffsets::Wide(offsets) => offsets.words().iter().for_each(|word| line(word.get())),
-        }
-    }
 }
 
 impl Lookup<'_> {

@@ -1,8 +1,8 @@
 //! The rules of the instruction set, the launch and flags.
 
 use pto_isa::rules::{
-    ALIGN_ADDRESS, BOUNDS_UB_ADDRESS, BUDGET_DYN_UB, BUDGET_UB, COMM_ROOT, COMM_STAGING_COUNT, LAUNCH_DYN_UB_TARGET,
-    SHAPE_OVERFLOW, SHAPE_VALID_EXTENT,
+    ALIGN_ADDRESS, BUDGET_DYN_UB, BUDGET_UB, COMM_ROOT, COMM_STAGING_COUNT, LAUNCH_DYN_UB_TARGET, SHAPE_OVERFLOW,
+    SHAPE_VALID_EXTENT,
 };
 use pto_isa::{Coalesce, Extent, Finding, Instruction, Role, Target};
 
@@ -85,7 +85,7 @@ impl<'a> Checker<'a> {
             return !placements
                 .any(|placement| (placement == Placement::Unplaced) != (first == Some(Placement::Unplaced)));
         }
-        let of_tile = [SHAPE_VALID_EXTENT, ALIGN_ADDRESS, BOUNDS_UB_ADDRESS, SHAPE_OVERFLOW].contains(&rule);
+        let of_tile = [SHAPE_VALID_EXTENT, ALIGN_ADDRESS, SHAPE_OVERFLOW].contains(&rule);
         let made_here =
             value.is_some_and(|value| self.facts.tile(value).is_some_and(|fact| fact.storage.root == Some(value)));
         of_tile && made_here

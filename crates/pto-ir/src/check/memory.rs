@@ -1,6 +1,6 @@
 //! Views, windows and tiles: what constants already decide.
 
-use pto_isa::rules::{ALIGN_ADDRESS, BOUNDS_UB_ADDRESS, SHAPE_NEGATIVE, SHAPE_OVERFLOW, SHAPE_VALID_EXTENT};
+use pto_isa::rules::{ALIGN_ADDRESS, BUDGET_UB, SHAPE_NEGATIVE, SHAPE_OVERFLOW, SHAPE_VALID_EXTENT};
 use pto_isa::tile::BLOCK_BYTES;
 use pto_isa::{Extent, Location, Rule, Tensor};
 
@@ -241,7 +241,7 @@ impl<'a> Checker<'a> {
             if tile.range().is_none_or(|(_, tile_end)| tile_end > end) {
                 let bytes = tile.bytes().unwrap_or_default();
                 broken(
-                    BOUNDS_UB_ADDRESS,
+                    BUDGET_UB,
                     format!("expected a tile that ends by 0x{end:x}, found {bytes} bytes at 0x{address:x}"),
                 );
             }

@@ -122,7 +122,7 @@ impl Checker<'_> {
         placed: &[(&Allocation, (u64, u64))],
     ) {
         let dyn_ub = self.launch.dyn_ub;
-        // Beyond the end of UB is another rule's finding.
+        // A tile beyond the end of UB is reported where it is made.
         let beyond =
             placed.iter().filter(|(_, range)| range.1 > limit && range.1 <= end).max_by_key(|(_, range)| range.1);
         if let Some((allocation, (start, tile_end))) = beyond {

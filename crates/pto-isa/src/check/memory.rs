@@ -23,12 +23,6 @@ declare_rules! {
         spec "001: A2/A3 has no dynUBufSize knob; the working set must fit in the caller's static UB budget."
         if dyn_ub_given => dyn_ub_target_found
     }
-    BOUNDS_UB_ADDRESS = "bounds.ub-address" Error on ANY DEVICES [Dst, Src, Idx] {
-        "a placed tile ends inside the unified buffer"
-        help "place the tile at a lower address"
-        spec "001: A2/A3: the standard CANN 192 KB UB layout. A5: the AIV's 256 KB Unified Buffer, of which 8 KB are reserved and at least 32 KB are data cache."
-        if address_beyond => address_beyond_found
-    }
     BOUNDS_TABLE = "bounds.table" Error on MEMORY NOT_HOST [Table] {
         "no index in range may leave the table's buffer"
         help "pack the table, or make its shape agree with its strides"
@@ -176,32 +170,6 @@ const fn dyn_ub_given(case: &Case<'_>) -> bool {
 
 fn dyn_ub_target_found(case: &Case<'_>) -> (String, String) {
     ("no dynUBufSize".into(), format!("{} bytes, ignored", case.launch.dyn_ub.unwrap_or_default()))
-}
-
-/// The first byte of UB that tiles can never use.
-const fn ub_end(target: Target) -> Option<u64> {
-    match target.profile().ub {
-        Some(ub) => Some(ub.end()),
-        None => None,
-    }
-}
-
-const fn address_beyond(case: &Case<'_>) -> bool {
-    let Some(tile) = case.tile() else { return false };
-    match (tile.address, ub_end(case.target)) {
-        (Some(_), Some(end)) => match tile.range() {
-            Some((_, tile_end)) => tile_end > end,
-            None => true,
-        },
-        _ => false,
-    }
-}
-
-fn address_beyond_found(case: &Case<'_>) -> (String, String) {
-    let Some(tile) = case.tile() else { return Default::default() };
-    let end = ub_end(case.target).unwrap_or_default();
-    let (address, bytes) = (tile.address.unwrap_or_default(), tile.bytes().unwrap_or(u64::MAX));
-    (format!("the tile to end by 0x{end:x}"), format!("{bytes} bytes at 0x{address:x}"))
 }
 
 /// One past the largest element offset that an in-range index reaches, as the target computes addresses.
