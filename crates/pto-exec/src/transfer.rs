@@ -18,7 +18,7 @@
 
 use core::ops::Range;
 
-use pto_isa::{ElementType, PadValue, Role, Tensor, TensorLayout, Tile};
+use pto_isa::{ElementType, Extent, PadValue, Role, Tensor, TensorLayout, Tile};
 
 /// Why a move does not fit its operands. No byte was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -190,12 +190,33 @@ pub fn ranges(tile: &Tile, tensor: &Tensor) -> Result<Vec<(u64, u64)>, Misfit> {
     Ok(ranges)
 }
 
+/// Logical rows and columns of a tensor.
+///
+/// ```
+/// use pto_exec::transfer::extents;
+/// use pto_isa::{ElementType::F32, Tensor};
+/// assert_eq!(extents(&Tensor::packed(F32, [2, 1, 3, 4, 8])), (24, 8));
+/// ```
+pub fn extents(tensor: &Tensor) -> (u64, u64) {
+    let [d0, d1, d2, d3, d4] = tensor.shape.map(known);
+    let product = |dims: &[u64]| dims.iter().fold(1u64, |product, dim| product.saturating_mul(*dim));
+    match tensor.layout {
+        TensorLayout::Nz => (product(&[d2, d3]), product(&[d0, d1, d4])),
+        _ => (product(&[d0, d1, d2, d3]), d4),
+    }
+}
+
+/// Extents and strides of what moves are known; others count as zero.
+fn known(extent: Extent) -> u64 {
+    extent.known().unwrap_or(0)
+}
+
 /// Valid rows and columns, if they are within the padded ones.
 ///
 /// # Errors
 /// If they are not.
 pub fn valid(tile: &Tile) -> Result<(u64, u64), Misfit> {
-    let valid = (tile.valid_rows.known().unwrap_or(0), tile.valid_cols.known().unwrap_or(0));
+    let valid = (known(tile.valid_rows), known(tile.valid_cols));
     if valid.0 > tile.rows || valid.1 > tile.cols {
         return Err(Misfit::Valid { valid, padded: (tile.rows, tile.cols) });
     }
@@ -228,27 +249,13 @@ struct Region<'a> {
 }
 
 impl<'a> Region<'a> {
-    /// Extents and strides of a tensor that moves are known; others count as zero.
     fn of(tile: &'a Tile, tensor: &Tensor) -> Result<Self, Misfit> {
-        let region = Self {
-            tile,
-            valid: valid(tile)?,
-            dims: tensor.shape.map(|extent| extent.known().unwrap_or(0)),
-            strides: tensor.strides.map(|stride| stride.known().unwrap_or(0)),
-            nz: tensor.layout == TensorLayout::Nz,
-        };
-        let extents = region.extents();
-        if region.valid.0 > extents.0 || region.valid.1 > extents.1 {
-            return Err(Misfit::Region { tile: region.valid, tensor: extents });
+        let (valid, extents) = (valid(tile)?, extents(tensor));
+        if valid.0 > extents.0 || valid.1 > extents.1 {
+            return Err(Misfit::Region { tile: valid, tensor: extents });
         }
-        Ok(region)
-    }
-
-    /// Rows and columns of the tensor.
-    fn extents(&self) -> (u64, u64) {
-        let product = |dims: &[u64]| dims.iter().fold(1u64, |product, dim| product.saturating_mul(*dim));
-        let [d0, d1, d2, d3, d4] = self.dims;
-        if self.nz { (product(&[d2, d3]), product(&[d0, d1, d4])) } else { (product(&[d0, d1, d2, d3]), d4) }
+        let (dims, strides) = (tensor.shape.map(known), tensor.strides.map(known));
+        Ok(Self { tile, valid, dims, strides, nz: tensor.layout == TensorLayout::Nz })
     }
 
     /// What a row adds to the element offset in the tensor.

@@ -1,6 +1,6 @@
 //! What the lanes of gathers and scatters show: negative ones, collisions, results that depend on the schedule.
 
-use pto_exec::reference;
+use pto_exec::{reference, transfer};
 use pto_ir::{Diagnostic, Pipe};
 use pto_isa::{Atomic, Coalesce, Conflict, ElementClass, ElementType, Instruction, OutOfBounds, Target, rules as isa};
 
@@ -39,7 +39,7 @@ impl Machine<'_> {
         let slots = indices.iter().map(|index| oob.slot((*index).into(), capacity)).collect();
         let mode = instruction.coalesce(self.target);
         let payload = instruction.payload();
-        let cols = view.matrix().1.max(1);
+        let cols = transfer::extents(&view.tensor).1.max(1);
         let rows = if mode == Some(Coalesce::Row) { capacity } else { capacity.div_ceil(cols) };
         self.operations.push(Operation {
             name: instruction.opcode().name(),
