@@ -1,6 +1,6 @@
 //! What the lanes of gathers and scatters show: negative ones, collisions, results that depend on the schedule.
 
-use pto_exec::reference;
+use pto_exec::{reference, transfer};
 use pto_ir::{Diagnostic, Pipe};
 use pto_isa::{Atomic, Coalesce, Conflict, ElementClass, Instruction, OutOfBounds, Target, rules as isa};
 
@@ -37,10 +37,10 @@ impl Machine<'_> {
         let capacity = instruction.capacity(self.target).unwrap_or(0);
         let oob = instruction.policy().map_or(OutOfBounds::Undefined, |p| p.oob_or_default());
         let indices = lane_values(idx, lanes, self.target.profile().signed_lanes);
-        let slots = indices.iter().map(|index| slot_of(*index, capacity, oob)).collect();
+        let slots = indices.iter().map(|index| oob.slot((*index).into(), capacity)).collect();
         let mode = instruction.coalesce(self.target);
         let payload = instruction.payload();
-        let cols = view.matrix().1.max(1);
+        let cols = transfer::extents(&view.tensor).1.max(1);
         let rows = if mode == Some(Coalesce::Row) { capacity } else { capacity.div_ceil(cols) };
         self.operations.push(Operation {
             name: instruction.opcode().name(),
@@ -167,18 +167,6 @@ pub(crate) fn lane_values(idx: &TileState, lanes: &[u8], signed: bool) -> Vec<i6
         }
     };
     (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))).map(value).collect()
-}
-
-/// Where the policy sends an index; `None` if it is dropped or zeroed.
-fn slot_of(index: i64, capacity: u64, oob: OutOfBounds) -> Option<u64> {
-    match u64::try_from(index) {
-        Ok(slot) if slot < capacity => Some(slot),
-        outside => match oob {
-            OutOfBounds::Clamp => Some(outside.map_or(0, |_| capacity.saturating_sub(1))),
-            OutOfBounds::Wrap if capacity > 0 => Some(i128::from(index).rem_euclid(i128::from(capacity)) as u64),
-            _ => None,
-        },
-    }
 }
 
 /// Storage slots that the lanes of an index TSCATTER write.

@@ -8,7 +8,6 @@ use crate::machine::Machine;
 use crate::pipeline::Outcome;
 use crate::rules;
 use crate::state::{TileState, View};
-use crate::transfer;
 use crate::ub::Problem;
 use crate::work::Work;
 
@@ -16,7 +15,7 @@ impl Machine<'_> {
     pub(crate) fn touch(&mut self, work: &Work, touch: Touch, pipe: Pipe, outcome: &Outcome, step: u32) {
         match (touch, work) {
             (Touch::ReadSrc, Work::Load { view, tile }) => {
-                let ranges = transfer::view_ranges(view, tile);
+                let ranges = view.ranges(tile);
                 self.touch_buffer(view.buffer, &ranges, Kind::Read, pipe, step);
             }
             (Touch::WriteDst, Work::Load { tile, .. }) => {
@@ -28,7 +27,7 @@ impl Machine<'_> {
                 self.touch_ub(tile.owner, &tile.valid_ranges(), Kind::Read, pipe, step);
             }
             (Touch::WriteDst, Work::Store { tile, view }) => {
-                let ranges = transfer::view_ranges(view, tile);
+                let ranges = view.ranges(tile);
                 self.touch_buffer(view.buffer, &ranges, Kind::Write, pipe, step);
             }
             (Touch::ReadSrc, Work::Move { src, .. } | Work::Tile { src, .. } | Work::Scatter { src, .. }) => {
