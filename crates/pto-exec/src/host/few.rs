@@ -46,6 +46,12 @@ fn outside<I: Index>(indices: &[I], capacity: usize) -> usize {
 /// True if no index is out of range.
 #[inline(always)]
 fn all_inside<I: Index>(indices: &[I], capacity: usize) -> bool {
+    if size_of::<I>() == 4 && capacity <= 1 << 31 {
+        // The sign of one of the two numbers says so, and every vector unit finds it four lanes at a time.
+        let last = (capacity as i64 - 1) as i32;
+        let lanes: &[i32] = bytemuck::cast_slice(indices);
+        return lanes.iter().fold(0, |signs, &index| signs | index | last.wrapping_sub(index)) >= 0;
+    }
     !indices.iter().fold(false, |any, index| any | (index.bits() >= capacity as u64))
 }
 
