@@ -17,7 +17,7 @@ use crate::rules;
 use crate::state::{Buffer, TileState, Value, View, known};
 use crate::timing::Timing;
 use crate::ub::Contents;
-use crate::warps::{Simt, Warp};
+use crate::warps::{MAX_WARPS, Simt, SimtLaunch};
 use crate::work::{Issued, Refusal};
 
 /// What a parameter of the function is bound to.
@@ -119,7 +119,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) device: Device,
     pub(crate) issued: BTreeMap<u64, Issued>,
     pub(crate) next: u64,
-    pub(crate) plans: Vec<Option<Plan>>,
+    /// The last plans of each step.
+    pub(crate) plans: Vec<Vec<Plan>>,
     pub(crate) collisions: Collisions,
     /// Room for the slots of the next instruction.
     pub(crate) room: Vec<u64>,
@@ -142,7 +143,7 @@ pub(crate) struct Machine<'a> {
     diagnostics: Vec<Diagnostic>,
     said: BTreeSet<(&'static str, Place, Vec<Place>)>,
     spans: Vec<Span>,
-    warps: Vec<Warp>,
+    launches: Vec<SimtLaunch>,
     /// The launch of the instruction that is being executed.
     pub(crate) simt: Option<Simt>,
     spans_dropped: u64,
@@ -170,11 +171,11 @@ impl<'a> Machine<'a> {
             contents: Contents::default(),
             ub_shadow: Shadow::default(),
             device: Device::new(options.max_spans),
-            warps: Vec::new(),
+            launches: Vec::new(),
             simt: None,
             issued: BTreeMap::new(),
             next: 0,
-            plans: vec![None; code.steps.len()],
+            plans: vec![Vec::new(); code.steps.len()],
             collisions: Collisions::default(),
             room: Vec::new(),
             lanes: Lanes::default(),
@@ -229,11 +230,11 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Keeps the warps of the launch that ran from `start` to `end`, while there is room in the trace.
+    /// Keeps the launch that ran from `start` to `end`, while there is room in the trace.
     pub(crate) fn launched(&mut self, start: u64, end: u64, place: Place) {
         let (Some(simt), Some(timing)) = (self.simt.take(), self.timing) else { return };
-        if self.warps.len() < self.options.max_spans {
-            self.warps.extend(simt.warps(timing, (start, end), place));
+        if self.launches.len() < self.options.max_spans / MAX_WARPS {
+            self.launches.push(SimtLaunch { simt, timing, start, end, place });
         }
     }
 
@@ -417,7 +418,7 @@ impl<'a> Machine<'a> {
             operations: std::mem::take(&mut self.operations),
             residences: std::mem::take(&mut self.residences).into_values().collect(),
             spans: std::mem::take(&mut self.spans),
-            warps: std::mem::take(&mut self.warps),
+            launches: std::mem::take(&mut self.launches),
             flags,
             spans_dropped: self.spans_dropped,
             diagnostics: std::mem::take(&mut self.diagnostics),
