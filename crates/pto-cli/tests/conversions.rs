@@ -1,10 +1,13 @@
 //! Programs converted between the spellings mean the same: the clean kernels and the automatic ones are run as they are
 //! and in every spelling that can express them, with the same arguments, and leave the same bytes and findings.
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::kernels::{paths, runs, said};
 use serde_json::Value;
 
 fn pto(arguments: &[&str]) -> std::process::Output {
@@ -13,25 +16,12 @@ fn pto(arguments: &[&str]) -> std::process::Output {
 
 /// The kernels without a bug, with their runs.
 fn kernels() -> Vec<(PathBuf, Vec<Vec<String>>)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
-    let entries = |path: &Path| -> Vec<PathBuf> {
-        let mut paths: Vec<_> =
-            std::fs::read_dir(path).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
-        paths.sort();
-        paths
-    };
     let read = |path: PathBuf| {
         let text = std::fs::read_to_string(&path).expect("text");
-        let said = |what: &'static str| {
-            let marks = ["//", "#"].map(|comment| format!("{comment} {what}: "));
-            let said = |line: &str| marks.iter().find_map(|mark| line.strip_prefix(mark.as_str()).map(String::from));
-            text.lines().filter_map(said).collect::<Vec<_>>()
-        };
-        let clean = said("expect").iter().all(|rule| rule == "clean");
-        let runs = said("run").iter().map(|run| run.split_whitespace().map(String::from).collect()).collect();
-        clean.then_some((path, runs))
+        let clean = said(&text, "expect").iter().all(|rule| *rule == "clean");
+        clean.then(|| (path, runs(&text)))
     };
-    entries(&root).iter().filter(|path| path.is_dir()).flat_map(|folder| entries(folder)).filter_map(read).collect()
+    paths().into_iter().filter_map(read).collect()
 }
 
 /// The names of the arrays in global memory that a run is given.

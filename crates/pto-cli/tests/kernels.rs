@@ -12,12 +12,15 @@
 //! The findings are exactly these rules, all of them at the lines marked `here`, and every such line is met. A clean
 //! kernel has no finding of any severity. Beside `NAME.pto` with its bug stands `NAME.clean.pto`, the same without.
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use common::kernels::{paths, runs, said};
 use serde_json::Value;
 
 /// What a kernel's comments say.
@@ -33,20 +36,14 @@ struct Kernel {
 impl Kernel {
     fn read(path: &Path) -> Self {
         let text = std::fs::read_to_string(path).expect("a kernel is text");
-        let said = |what: &str| -> Vec<String> {
-            let marks = ["//", "#"].map(|comment| format!("{comment} {what}: "));
-            let lines = text.lines().filter_map(|line| marks.iter().find_map(|mark| line.strip_prefix(mark.as_str())));
-            lines.map(str::to_string).collect()
-        };
         let marked = |what: &str| -> BTreeSet<u64> {
             let lines = text.lines().zip(1..).filter(|(line, _)| line.ends_with(&format!(" <- {what}")));
             lines.map(|(_, number)| number).collect()
         };
-        let runs = said("run").iter().map(|run| run.split_whitespace().map(str::to_string).collect()).collect();
-        let rules = said("expect");
+        let rules = said(&text, "expect");
         assert!(!rules.is_empty(), "{}: expects nothing", path.display());
-        let rules = rules.into_iter().filter(|rule| rule != "clean").collect();
-        Self { path: path.into(), runs, rules, here: marked("here"), earlier: marked("earlier") }
+        let rules = rules.into_iter().filter(|rule| *rule != "clean").map(str::to_string).collect();
+        Self { path: path.into(), runs: runs(&text), rules, here: marked("here"), earlier: marked("earlier") }
     }
 
     /// Runs the kernel as its comments say, and lists what differs from what they expect.
@@ -84,15 +81,7 @@ impl Kernel {
 }
 
 fn kernels() -> Vec<Kernel> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
-    let entries = |path: &Path| -> Vec<PathBuf> {
-        let mut paths: Vec<_> =
-            std::fs::read_dir(path).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
-        paths.sort();
-        paths
-    };
-    let folders = entries(&root).into_iter().filter(|path| path.is_dir());
-    folders.flat_map(|folder| entries(&folder)).map(|path| Kernel::read(&path)).collect()
+    paths().iter().map(|path| Kernel::read(path)).collect()
 }
 
 #[test]

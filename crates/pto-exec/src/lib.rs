@@ -15,6 +15,7 @@ mod plan;
 pub mod reference;
 mod schedule;
 pub mod simt;
+pub mod transfer;
 
 pub use fault::Fault;
 pub use memory::{Lanes, Memory};

@@ -136,6 +136,26 @@ pub struct Policy {
     pub conflict: Option<Conflict>,
 }
 
+impl OutOfBounds {
+    /// Where an index goes in a table of so many slots; `None` if nowhere: it faults, or is dropped, or reads as zero.
+    ///
+    /// ```
+    /// use pto_isa::OutOfBounds::{Clamp, Skip, Wrap};
+    /// assert_eq!([Clamp, Wrap, Skip].map(|oob| oob.slot(7, 5)), [Some(4), Some(2), None]);
+    /// assert_eq!([Clamp, Wrap, Skip].map(|oob| oob.slot(-1, 5)), [Some(0), Some(4), None]);
+    /// assert_eq!(Skip.slot(3, 5), Some(3));
+    /// ```
+    #[inline]
+    pub const fn slot(self, index: i128, capacity: u64) -> Option<u64> {
+        match self {
+            _ if 0 <= index && index < capacity as i128 => Some(index as u64),
+            Self::Clamp if capacity > 0 => Some(if index < 0 { 0 } else { capacity - 1 }),
+            Self::Wrap if capacity > 0 => Some(index.rem_euclid(capacity as i128) as u64),
+            _ => None,
+        }
+    }
+}
+
 impl Policy {
     /// Only the mode given, everything else left out.
     pub const fn coalesce(mode: Coalesce) -> Self {

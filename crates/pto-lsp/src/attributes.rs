@@ -1,7 +1,7 @@
 //! Attributes, pipes and other fixed words: what they mean and which values they take.
 
 use pto_ir::Pipe;
-use pto_isa::{Atomic, Coalesce, Conflict, MaskPattern, OutOfBounds, Target};
+use pto_isa::{Atomic, Coalesce, Conflict, MaskPattern, OutOfBounds, Target, TensorLayout};
 
 /// An attribute: what it says, and how its values are written.
 pub(crate) struct Attribute {
@@ -28,12 +28,19 @@ fn pipes() -> Vec<&'static str> {
     Pipe::EACH.iter().map(|pipe| pipe.name()).collect()
 }
 
+/// Every name of an enumeration.
+macro_rules! names {
+    ($of:ident) => {
+        || $of::ALL.iter().map(|one| one.name()).collect()
+    };
+}
+
 static ATTRIBUTES: &[Attribute] = &[
     Attribute {
         name: "coalesce",
         meaning: "What one index selects: a whole row of the table (`row`) or one element of it (`elem`). Left out, the shape of the index tile decides.",
         around: ("#pto<coalesce ", ">"),
-        values: || Coalesce::ALL.iter().map(|mode| mode.name()).collect(),
+        values: names!(Coalesce),
     },
     Attribute {
         name: "gatherOob",
@@ -51,32 +58,32 @@ static ATTRIBUTES: &[Attribute] = &[
         name: "scatterAtomicOp",
         meaning: "How a scatter combines a value with what the table holds: replaced (`none`), added, or the larger or smaller kept. Which element types can depends on the target.",
         around: ("#pto<scatter_atomic_op ", ">"),
-        values: || Atomic::ALL.iter().map(|atomic| atomic.name()).collect(),
+        values: names!(Atomic),
     },
     Attribute {
         name: "scatterConflict",
         meaning: "Who survives when several lanes replace one slot on a5: the largest source position (`last`), or whichever the scheduler runs last (`default`).",
         around: ("#pto<scatter_conflict ", ">"),
-        values: || Conflict::ALL.iter().map(|conflict| conflict.name()).collect(),
+        values: names!(Conflict),
     },
     Attribute {
         name: "maskPattern",
         meaning: "Which lane of each widened group receives the source element: `P0101` is the first of two, `P1000` the fourth of four.",
         around: ("#pto.mask_pattern<", ">"),
-        values: || MaskPattern::ALL.iter().map(|pattern| pattern.name()).collect(),
+        values: names!(MaskPattern),
     },
     Attribute {
         name: "layout",
         meaning: "Storage order of a view of global memory: row-major (`nd`), column-major (`dn`) or fractal blocks (`nz`).",
         around: ("#pto.layout<", ">"),
-        values: || pto_isa::TensorLayout::ALL.iter().map(|layout| layout.name()).collect(),
+        values: names!(TensorLayout),
     },
     Attribute { name: "root", meaning: "The rank that deals out or collects.", around: ("", ""), values: Vec::new },
     Attribute {
         name: "pto.target_arch",
         meaning: "The target that the program is for; without it every target is judged.",
         around: ("\"", "\""),
-        values: || Target::ALL.iter().map(|target| target.name()).collect(),
+        values: names!(Target),
     },
     Attribute {
         name: "src_pipe",

@@ -12,7 +12,7 @@ use crate::hazard::Kind;
 use crate::machine::Machine;
 use crate::rules;
 use crate::state::{TileState, Value, View, known};
-use crate::transfer;
+use crate::work::Refusal;
 
 /// The pairs of pipes that a collective orders inside, with one event for each staging tile, from EVENT_ID0 on.
 pub(crate) const HANDSHAKES: [(Pipe, Pipe); 2] = [(Pipe::Mte2, Pipe::Mte3), (Pipe::Mte3, Pipe::Mte2)];
@@ -37,10 +37,7 @@ struct Chunk {
 
 impl Machine<'_> {
     /// Takes the operands of a collective as they are now.
-    pub(crate) fn capture_collective(
-        &self,
-        op: &pto_ir::Collective,
-    ) -> Result<CollectiveWork, (&'static pto_isa::Rule, String)> {
+    pub(crate) fn capture_collective(&self, op: &pto_ir::Collective) -> Result<CollectiveWork, Refusal> {
         let views = |id: &ValueId| match self.value(*id) {
             Value::View(view) => Ok(vec![**view]),
             Value::Group(views) => Ok(views.clone()),
@@ -87,9 +84,11 @@ impl Machine<'_> {
             if k >= work.staging.len() {
                 self.device.clocks.order(Pipe::Mte3, Pipe::Mte2);
             }
-            self.load_chunk(&from, &chunk.local, &staging, step);
+            let loaded = self.load_chunk(&from, &chunk.local, &staging, step);
             self.device.clocks.order(Pipe::Mte2, Pipe::Mte3);
-            self.store_chunk(&staging, &to, step);
+            if let Err((rule, message)) = loaded.and_then(|()| self.store_chunk(&staging, &to, step)) {
+                return self.trap(rule, step, message);
+            }
             let Some(timing) = self.timing else { continue };
             let bytes = chunk.rows * chunk.cols * staging.tile.element.size();
             let cycles = timing.dma(chunk.rows, bytes);
@@ -102,28 +101,27 @@ impl Machine<'_> {
         }
     }
 
-    fn load_chunk(&mut self, from: &View, local: &View, staging: &TileState, step: u32) {
-        let at = staging.tile.address.unwrap_or(0) as usize;
+    fn load_chunk(&mut self, from: &View, local: &View, staging: &TileState, step: u32) -> Result<(), Refusal> {
         // Between ranks the bytes have moved already: what was gathered lies in the root's tensor.
-        let source = if self.peers.is_some() { local } else { from };
-        transfer::load(source, &self.buffers[source.buffer].bytes, &staging.tile, &mut self.ub[at..]);
+        self.load(if self.peers.is_some() { local } else { from }, staging)?;
         if self.options.sanitize {
-            let ranges = transfer::view_ranges(from, staging);
+            let ranges = from.ranges(staging);
             self.touch_buffer(from.buffer, &ranges, Kind::Read, Pipe::Mte2, step);
             self.touch_ub(staging.owner, &staging.valid_ranges(), Kind::Write, Pipe::Mte2, step);
         }
+        Ok(())
     }
 
-    fn store_chunk(&mut self, staging: &TileState, to: &View, step: u32) {
-        let at = staging.tile.address.unwrap_or(0) as usize;
+    fn store_chunk(&mut self, staging: &TileState, to: &View, step: u32) -> Result<(), Refusal> {
         if self.peers.is_none() {
-            transfer::store(&staging.tile, &self.ub[at..], to, &mut self.buffers[to.buffer].bytes);
+            self.store(staging, to)?;
         }
         if self.options.sanitize {
-            let ranges = transfer::view_ranges(to, staging);
+            let ranges = to.ranges(staging);
             self.touch_ub(staging.owner, &staging.valid_ranges(), Kind::Read, Pipe::Mte3, step);
             self.touch_buffer(to.buffer, &ranges, Kind::Write, Pipe::Mte3, step);
         }
+        Ok(())
     }
 }
 

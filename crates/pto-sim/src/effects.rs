@@ -1,9 +1,10 @@
 //! What instructions do to memory.
 
+use pto_exec::transfer::{self, Misfit};
 use pto_exec::{Fault, Memory, Plan};
 use pto_ir::check::rules::TRANSFER_SHAPE;
 use pto_ir::{Diagnostic, Pipe, ValueId};
-use pto_isa::{Instruction, Severity, TensorLayout, rules as isa};
+use pto_isa::{Instruction, Rule, Severity, TensorLayout, rules as isa};
 
 use crate::collisions::Met;
 use crate::cost::SAMPLED_LANES;
@@ -15,7 +16,6 @@ use crate::rules;
 use crate::slots::Slots;
 use crate::state::{TileState, View, known};
 use crate::timing::Cost;
-use crate::transfer;
 use crate::work::{Refusal, Work};
 
 impl Machine<'_> {
@@ -23,36 +23,20 @@ impl Machine<'_> {
     pub(crate) fn effect(&mut self, work: &Work, writer: Option<Pipe>, step: u32) -> Result<Outcome, Refusal> {
         match work {
             Work::Load { view, tile } => {
-                self.same_extents(view, tile)?;
+                self.load(view, tile)?;
                 let at = tile.tile.address.unwrap_or(0) as usize;
-                transfer::load(view, &self.buffers[view.buffer].bytes, &tile.tile, &mut self.ub[at..]);
-                transfer::pad(&tile.tile, &mut self.ub[at..]);
+                transfer::fill_padding(&tile.tile, &mut self.ub[at..]).map_err(misfit(isa::TYPE_TABLE))?;
                 Ok(self.moved(tile, view))
             }
             Work::Store { tile, view } => {
-                self.same_extents(view, tile)?;
-                let at = tile.tile.address.unwrap_or(0) as usize;
-                transfer::store(&tile.tile, &self.ub[at..], view, &mut self.buffers[view.buffer].bytes);
+                self.store(tile, view)?;
                 Ok(self.moved(tile, view))
             }
             Work::Move { src, dst } => {
-                if src.tile.element != dst.tile.element {
-                    return Err((
-                        isa::TYPE_SAME,
-                        format!("expected one element type, found {} and {}", src.tile.element, dst.tile.element),
-                    ));
-                }
-                let extents = |t: &TileState| (known(t.tile.valid_rows), known(t.tile.valid_cols));
-                if extents(src) != extents(dst) {
-                    let message =
-                        format!("expected equal valid extents, found {:?} and {:?}", extents(src), extents(dst));
-                    return Err((&TRANSFER_SHAPE, message));
-                }
                 let copy = self.tile_slice(src).to_vec();
                 let at = dst.tile.address.unwrap_or(0) as usize;
-                transfer::copy(&src.tile, &copy, &dst.tile, &mut self.ub[at..]);
-                let (rows, cols) = extents(src);
-                let bytes = rows * cols * src.tile.element.size();
+                transfer::copy(&dst.tile, &mut self.ub[at..], &src.tile, &copy).map_err(misfit(isa::TYPE_SAME))?;
+                let bytes = known(src.tile.valid_rows) * known(src.tile.valid_cols) * src.tile.element.size();
                 let cost = self.timing.map_or(0, |timing| timing.vector(bytes));
                 Ok(Outcome { slots: Slots::default(), hit: false, cost: Cost { scalar: 0, mover: cost } })
             }
@@ -70,21 +54,18 @@ impl Machine<'_> {
         bytes_of(&self.ub, state)
     }
 
-    pub(crate) fn same_extents(&self, view: &View, tile: &TileState) -> Result<(), Refusal> {
-        if view.tensor.element != tile.tile.element {
-            let message = format!("expected one element type, found {} and {}", view.tensor.element, tile.tile.element);
-            return Err((isa::TYPE_TABLE, message));
-        }
-        let valid = (known(tile.tile.valid_rows), known(tile.tile.valid_cols));
-        let (rows, cols) = view.matrix();
-        if valid.0 <= rows && valid.1 <= cols {
-            return Ok(());
-        }
-        let message = format!(
-            "expected a view of at least {}x{}, the tile's valid region, found {rows}x{cols}",
-            valid.0, valid.1
-        );
-        Err((&TRANSFER_SHAPE, message))
+    /// Copies the view's matrix into the tile's valid region.
+    pub(crate) fn load(&mut self, view: &View, tile: &TileState) -> Result<(), Refusal> {
+        let at = tile.tile.address.unwrap_or(0) as usize;
+        let from = view.bytes(&self.buffers[view.buffer].bytes);
+        transfer::load(&tile.tile, &mut self.ub[at..], &view.tensor, from).map_err(misfit(isa::TYPE_TABLE))
+    }
+
+    /// Copies the tile's valid region into the view's matrix.
+    pub(crate) fn store(&mut self, tile: &TileState, view: &View) -> Result<(), Refusal> {
+        let at = tile.tile.address.unwrap_or(0) as usize;
+        let to = view.bytes_mut(&mut self.buffers[view.buffer].bytes);
+        transfer::store(&view.tensor, to, &tile.tile, &self.ub[at..]).map_err(misfit(isa::TYPE_TABLE))
     }
 
     pub(crate) fn moved(&self, tile: &TileState, view: &View) -> Outcome {
@@ -273,6 +254,23 @@ impl Machine<'_> {
 fn bytes_of<'u>(ub: &'u [u8], state: &TileState) -> &'u [u8] {
     let (start, end) = state.allocation();
     ub.get(start as usize..(end as usize).min(ub.len())).unwrap_or(&[])
+}
+
+/// What a move that does not fit its operands breaks; `types` is the rule for element types that differ.
+fn misfit(types: &'static Rule) -> impl Fn(Misfit) -> Refusal {
+    move |misfit| match misfit {
+        Misfit::Types(..) => (types, misfit.to_string()),
+        Misfit::Valid { .. } => (isa::SHAPE_VALID_EXTENT, misfit.to_string()),
+        Misfit::Region { tile: (rows, cols), tensor } => {
+            let found = format!("{}x{}", tensor.0, tensor.1);
+            let message = format!("expected a view of at least {rows}x{cols}, the tile's valid region, found {found}");
+            (&TRANSFER_SHAPE, message)
+        }
+        Misfit::Regions { dst, src } => {
+            (&TRANSFER_SHAPE, format!("expected equal valid extents, found {src:?} and {dst:?}"))
+        }
+        Misfit::Short { .. } => (rules::BOUNDS_BUFFER, misfit.to_string()),
+    }
 }
 
 pub(crate) fn refusal(fault: Fault) -> Refusal {

@@ -1,16 +1,17 @@
 //! What the lanes of gathers and scatters show: negative ones, collisions, results that depend on the schedule.
 
-use pto_exec::reference;
+use pto_exec::{reference, transfer};
 use pto_ir::{Diagnostic, Pipe};
-use pto_isa::{Atomic, Coalesce, Conflict, ElementClass, ElementType, Instruction, OutOfBounds, Target, rules as isa};
+use pto_isa::{Atomic, Coalesce, Conflict, ElementClass, Instruction, OutOfBounds, Target, rules as isa};
 
 use crate::collisions::Met;
 use crate::effects::refusal;
 use crate::hazard::Kind;
 use crate::machine::{Machine, decode};
-use crate::report::{Nondeterministic, Operation};
+use crate::report::Operation;
 use crate::slots::Slots;
 use crate::state::{TileState, Value, View, known};
+use crate::sums::{sort, sums};
 use crate::work::Refusal;
 
 impl Machine<'_> {
@@ -36,10 +37,10 @@ impl Machine<'_> {
         let capacity = instruction.capacity(self.target).unwrap_or(0);
         let oob = instruction.policy().map_or(OutOfBounds::Undefined, |p| p.oob_or_default());
         let indices = lane_values(idx, lanes, self.target.profile().signed_lanes);
-        let slots = indices.iter().map(|index| slot_of(*index, capacity, oob)).collect();
+        let slots = indices.iter().map(|index| oob.slot((*index).into(), capacity)).collect();
         let mode = instruction.coalesce(self.target);
         let payload = instruction.payload();
-        let cols = view.matrix().1.max(1);
+        let cols = transfer::extents(&view.tensor).1.max(1);
         let rows = if mode == Some(Coalesce::Row) { capacity } else { capacity.div_ceil(cols) };
         self.operations.push(Operation {
             name: instruction.opcode().name(),
@@ -132,19 +133,18 @@ impl Machine<'_> {
             let at = src.tile.offset(row, col) as usize * size;
             writers.entry(slot + view.offset).or_default().push(number(decode(element, &tile[at..at + size])));
         }
-        let name = self.buffers[view.buffer].name.clone();
         for (index, values) in writers.into_iter().filter(|(_, values)| values.len() > 1) {
-            let mut candidates = match atomic {
-                Atomic::None => values,
-                _ => {
-                    let at = index as usize * size;
-                    sums(element, number(decode(element, &before[at..at + size])), &values)
-                }
+            let at = index as usize * size;
+            let value = |memory: &[u8]| number(decode(element, &memory[at..at + size]));
+            let (mut candidates, complete) = match atomic {
+                Atomic::None => (values, true),
+                _ => sums(element, value(before), &values),
             };
-            candidates.sort_by(f64::total_cmp);
-            candidates.dedup_by(|a, b| a.to_bits() == b.to_bits());
+            // What came out is one of them, also where not all were found.
+            candidates.push(value(&self.buffers[view.buffer].bytes));
+            sort(&mut candidates);
             if candidates.len() > 1 {
-                self.nondeterministic.push(Nondeterministic { buffer: name.clone(), index, candidates });
+                self.nondeterministic.insert((view.buffer, index), (candidates, complete));
             }
         }
         Ok(())
@@ -169,18 +169,6 @@ pub(crate) fn lane_values(idx: &TileState, lanes: &[u8], signed: bool) -> Vec<i6
     (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))).map(value).collect()
 }
 
-/// Where the policy sends an index; `None` if it is dropped or zeroed.
-fn slot_of(index: i64, capacity: u64, oob: OutOfBounds) -> Option<u64> {
-    match u64::try_from(index) {
-        Ok(slot) if slot < capacity => Some(slot),
-        outside => match oob {
-            OutOfBounds::Clamp => Some(outside.map_or(0, |_| capacity.saturating_sub(1))),
-            OutOfBounds::Wrap if capacity > 0 => Some(i128::from(index).rem_euclid(i128::from(capacity)) as u64),
-            _ => None,
-        },
-    }
-}
-
 /// Storage slots that the lanes of an index TSCATTER write.
 pub(crate) fn tile_slots(instruction: &Instruction, idx: &TileState, lanes: &[u8]) -> Vec<u64> {
     let src = instruction.payload();
@@ -203,27 +191,4 @@ fn number(value: Value) -> f64 {
         Value::Float(value) => value,
         _ => 0.0,
     }
-}
-
-/// The most orders of addition that are tried for one slot.
-const MAX_ORDERS: usize = 64;
-
-/// Sums that different orders of addition give, each addition rounded to the element type.
-fn sums(element: ElementType, old: f64, values: &[f64]) -> Vec<f64> {
-    let round = |x: f64| match element {
-        ElementType::F16 => half::f16::from_f32(x as f32).to_f64(),
-        ElementType::BF16 => half::bf16::from_f32(x as f32).to_f64(),
-        ElementType::F32 => f64::from(x as f32),
-        _ => x,
-    };
-    let mut found = Vec::new();
-    let mut order: Vec<f64> = values.to_vec();
-    for turn in 0..MAX_ORDERS {
-        found.push(order.iter().fold(old, |sum, value| round(sum + value)));
-        // Rotations and swaps visit different orders without enumerating all of them.
-        let n = order.len();
-        order.rotate_left(1);
-        order.swap(turn % n, (turn * 7 + 3) % n);
-    }
-    found
 }

@@ -75,16 +75,7 @@ fn resolve(
     let words = lanes.as_chunks::<4>().0;
     starts.reserve(((rows * cols) as usize).min(limit));
     let lane = |word: &[u8; 4]| u64::from(u32::from_le_bytes(*word));
-    let resolved = |word: &[u8; 4]| {
-        let index = lane(word);
-        let slot = match oob {
-            _ if index < capacity => index,
-            Some(OutOfBounds::Clamp) if capacity > 0 => capacity - 1,
-            Some(OutOfBounds::Wrap) if capacity > 0 => index % capacity,
-            _ => return None,
-        };
-        Some(map(slot))
-    };
+    let resolved = |word: &[u8; 4]| oob.unwrap_or_default().slot(lane(word).into(), capacity).map(&map);
     for row in 0..rows {
         if starts.len() >= limit {
             break;

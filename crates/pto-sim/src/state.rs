@@ -1,8 +1,10 @@
 //! What values are at run time: numbers, pointers, views of buffers, tiles in UB.
 
-use pto_isa::{ElementType, Extent, Tensor, TensorLayout, Tile};
+use pto_exec::transfer;
+use pto_isa::{ElementType, Extent, Tensor, Tile};
 
 use crate::hazard::Shadow;
+use crate::ranges::order;
 
 /// An array in global memory, bound to a parameter.
 #[derive(Debug)]
@@ -27,41 +29,26 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Rows and columns of the matrix that a load or store moves.
-    pub(crate) fn matrix(&self) -> (u64, u64) {
-        let shape = self.tensor.shape.map(known);
-        match self.tensor.layout {
-            TensorLayout::Nz => (shape[2] * shape[3], shape[0] * shape[1] * shape[4]),
-            _ => (shape[..4].iter().product(), shape[4]),
-        }
+    /// The bytes of a buffer from the view's first one on; none where an empty view begins behind the end.
+    pub(crate) fn bytes<'b>(&self, buffer: &'b [u8]) -> &'b [u8] {
+        buffer.get(self.first()..).unwrap_or(&[])
     }
 
-    /// Element offset in the buffer of logical (`row`, `col`).
-    pub(crate) fn element(&self, row: u64, col: u64) -> u64 {
-        let (shape, strides) = (self.tensor.shape.map(known), self.tensor.strides.map(known));
-        let at = match self.tensor.layout {
-            TensorLayout::Nz => {
-                let (rows, cols) = (shape[3].max(1), shape[4].max(1));
-                let block = col / cols;
-                [block / shape[1].max(1), block % shape[1].max(1), row / rows, row % rows, col % cols]
-            }
-            _ => {
-                let mut rest = row;
-                let mut at = [0, 0, 0, 0, col];
-                for i in (0..4).rev() {
-                    at[i] = rest % shape[i].max(1);
-                    rest /= shape[i].max(1);
-                }
-                at
-            }
-        };
-        self.offset + at.iter().zip(strides).map(|(c, s)| c * s).sum::<u64>()
+    /// As [`bytes`](Self::bytes).
+    pub(crate) fn bytes_mut<'b>(&self, buffer: &'b mut [u8]) -> &'b mut [u8] {
+        buffer.get_mut(self.first()..).unwrap_or(&mut [])
     }
 
-    /// True if the columns of a row are neighbours in memory.
-    pub(crate) fn rows_are_contiguous(&self) -> bool {
-        self.tensor.layout != TensorLayout::Nz
-            && (self.tensor.strides[4].known() == Some(1) || self.tensor.shape[4].known() <= Some(1))
+    fn first(&self) -> usize {
+        (self.offset * self.tensor.element.size()) as usize
+    }
+
+    /// Byte ranges of the buffer that a load or store of the tile touches, neighbours joined.
+    pub(crate) fn ranges(&self, tile: &TileState) -> Vec<(u64, u64)> {
+        let first = self.first() as u64;
+        // One that does not fit was refused before.
+        let ranges = transfer::ranges(&tile.tile, &self.tensor).unwrap_or_default();
+        ranges.into_iter().map(|(start, end)| (first + start, first + end)).collect()
     }
 }
 
@@ -100,14 +87,7 @@ impl TileState {
                 .map(|(row, col)| range(tile.offset(row, col), box_cols.min(cols - col)))
                 .collect()
         };
-        ranges.sort_unstable();
-        ranges.dedup_by(|next, previous| {
-            let joined = next.0 <= previous.1;
-            if joined {
-                previous.1 = previous.1.max(next.1);
-            }
-            joined
-        });
+        order(&mut ranges);
         ranges
     }
 

@@ -5,6 +5,7 @@ use core::panic::Location;
 
 use pto_comm::CommError;
 use pto_exec::Fault;
+use pto_exec::transfer::Misfit;
 use pto_ir::EVENTS;
 use pto_isa::{Finding, Rule, Tensor, rules};
 
@@ -56,7 +57,7 @@ pub enum Cause {
     #[error("the event was recorded by another core")]
     ForeignEvent,
     /// The tile reaches beyond the tensor.
-    #[error("the tile's valid {}x{} does not fit into the tensor's {}x{}", .tile.0, .tile.1, .tensor.0, .tensor.1)]
+    #[error("{}", Misfit::Region { tile: *tile, tensor: *tensor })]
     Region {
         /// Valid rows and columns of the tile.
         tile: (u64, u64),
@@ -64,7 +65,7 @@ pub enum Cause {
         tensor: (u64, u64),
     },
     /// The valid regions of two tiles differ.
-    #[error("the destination's valid {}x{} is not the source's {}x{}", .dst.0, .dst.1, .src.0, .src.1)]
+    #[error("{}", Misfit::Regions { dst: *dst, src: *src })]
     Regions {
         /// Valid rows and columns of the destination.
         dst: (u64, u64),
@@ -72,7 +73,7 @@ pub enum Cause {
         src: (u64, u64),
     },
     /// A tile's valid region is larger than its padded one.
-    #[error("the tile's valid {}x{} exceeds its padded {}x{}", .valid.0, .valid.1, .padded.0, .padded.1)]
+    #[error("{}", Misfit::Valid { valid: *valid, padded: *padded })]
     Valid {
         /// Valid rows and columns.
         valid: (u64, u64),
@@ -181,6 +182,18 @@ impl Error {
             Cause::Valid { .. } => Some(rules::SHAPE_VALID_EXTENT),
             Cause::TensorOverflow { .. } => Some(rules::SHAPE_OVERFLOW),
             _ => None,
+        }
+    }
+}
+
+impl From<Misfit> for Cause {
+    fn from(misfit: Misfit) -> Self {
+        match misfit {
+            Misfit::Valid { valid, padded } => Self::Valid { valid, padded },
+            Misfit::Region { tile, tensor } => Self::Region { tile, tensor },
+            Misfit::Regions { dst, src } => Self::Regions { dst, src },
+            Misfit::Short { role, needed, found } => Self::Fault(Fault::ShortBuffer { role, needed, found }),
+            Misfit::Types(..) => Self::Fault(Fault::Call("the operands have different element types")),
         }
     }
 }

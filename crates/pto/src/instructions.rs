@@ -5,7 +5,7 @@
 
 use core::panic::Location;
 
-use pto_exec::Memory;
+use pto_exec::{Memory, transfer};
 use pto_isa::Instruction;
 
 use crate::arch::Arch;
@@ -18,7 +18,6 @@ use crate::support::{
 };
 use crate::tensor::{Table, TableMut};
 use crate::tile::TileOperand;
-use crate::transfer::{self, Direction};
 use crate::ub::with_tiles;
 use crate::vector_core::{Done, VectorCore, range};
 
@@ -252,7 +251,8 @@ impl<A: Arch> VectorCore<A> {
         self.issue(place, |core| {
             let tile = core.ub.resolve::<A>(dst)?;
             let bytes = &mut core.ub.bytes_mut()[range(&tile)];
-            transfer::transfer(&tile, &src.operand(), Direction::Load { tile: bytes, tensor: src.bytes() })?;
+            transfer::load(&tile, bytes, &src.operand(), src.bytes())?;
+            transfer::fill_padding(&tile, bytes)?;
             Ok(Done::default())
         })
     }
@@ -287,7 +287,7 @@ impl<A: Arch> VectorCore<A> {
         self.issue(place, |core| {
             let tile = core.ub.resolve::<A>(src)?;
             let (tensor, bytes) = (dst.operand(), &core.ub.bytes()[range(&tile)]);
-            transfer::transfer(&tile, &tensor, Direction::Store { tensor: dst.bytes_mut(), tile: bytes })?;
+            transfer::store(&tensor, dst.bytes_mut(), &tile, bytes)?;
             Ok(Done::default())
         })
     }

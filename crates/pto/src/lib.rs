@@ -52,7 +52,6 @@ mod support;
 mod sync;
 mod tensor;
 mod tile;
-mod transfer;
 mod ub;
 mod vector_core;
 

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pto_exec::{Lanes, Schedule};
+use pto_exec::{Lanes, Schedule, transfer};
 use pto_isa::{Finding, Tile};
 
 use crate::arch::Arch;
@@ -13,7 +13,6 @@ use crate::event::Event;
 use crate::plans::Plans;
 use crate::record::Recorder;
 use crate::tile::TileOperand;
-use crate::transfer;
 use crate::ub::UnifiedBuffer;
 
 static CORES: AtomicU64 = AtomicU64::new(0);

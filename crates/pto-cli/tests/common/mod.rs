@@ -2,6 +2,8 @@
 //! the definition alone.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod kernels;
+
 use std::fmt::Write;
 use std::path::Path;
 

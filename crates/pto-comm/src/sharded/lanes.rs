@@ -98,31 +98,24 @@ impl Route {
         // Owner, position in its shard, lane.
         let mut routed = Vec::with_capacity(idx.len() as usize);
         for (lane, index) in idx.values().enumerate() {
-            let in_range = (0..i128::from(capacity)).contains(&index);
-            let slot = match oob {
-                _ if in_range => index as u64,
-                OutOfBounds::Undefined => {
-                    let (column, target) = (lane as u64, Target::Host);
-                    return Err(Fault::Lane { opcode, target, lane: column, row: 0, column, index, capacity }.into());
+            let slot = oob.slot(index, capacity);
+            if slot.map(i128::from) != Some(index) {
+                match oob {
+                    OutOfBounds::Undefined => {
+                        let (column, target) = (lane as u64, Target::Host);
+                        return Err(
+                            Fault::Lane { opcode, target, lane: column, row: 0, column, index, capacity }.into()
+                        );
+                    }
+                    OutOfBounds::Skip => counts.skipped += 1,
+                    OutOfBounds::Zero => counts.zeroed += 1,
+                    OutOfBounds::Clamp => counts.clamped += 1,
+                    OutOfBounds::Wrap => counts.wrapped += 1,
                 }
-                OutOfBounds::Skip => {
-                    counts.skipped += 1;
-                    dropped.push(lane);
-                    continue;
-                }
-                OutOfBounds::Zero => {
-                    counts.zeroed += 1;
-                    dropped.push(lane);
-                    continue;
-                }
-                OutOfBounds::Clamp => {
-                    counts.clamped += 1;
-                    if index < 0 { 0 } else { capacity - 1 }
-                }
-                OutOfBounds::Wrap => {
-                    counts.wrapped += 1;
-                    index.rem_euclid(i128::from(capacity)) as u64
-                }
+            }
+            let Some(slot) = slot else {
+                dropped.push(lane);
+                continue;
             };
             let owner = partition.owner(slot / lanes_per_row);
             routed.push((owner, slot - partition.rows(owner).start * lanes_per_row, lane));

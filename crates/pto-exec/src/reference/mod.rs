@@ -148,17 +148,14 @@ impl<'a> Accesses<'a> {
         for (lane, (row, column)) in row_major(known(idx.valid_rows), known(idx.valid_cols)).enumerate() {
             let bits = bytes(lanes, idx.offset(row, column), idx.element.size());
             let index = read_lane(bits, idx.element, target.profile().signed_lanes);
-            let in_range = index >= 0 && index < i128::from(capacity);
-            slots.push(match oob {
-                _ if in_range => Access::At { slot: index as u64, remapped: false },
-                OutOfBounds::Undefined => {
+            slots.push(match oob.slot(index, capacity) {
+                Some(slot) => Access::At { slot, remapped: i128::from(slot) != index },
+                None if oob == OutOfBounds::Skip => Access::Nothing,
+                None if oob == OutOfBounds::Zero => Access::Zero,
+                None => {
                     let (opcode, lane) = (instruction.opcode(), lane as u64);
                     return Err(Fault::Lane { opcode, target, lane, row, column, index, capacity });
                 }
-                OutOfBounds::Skip => Access::Nothing,
-                OutOfBounds::Zero => Access::Zero,
-                OutOfBounds::Clamp => Access::At { slot: if index < 0 { 0 } else { capacity - 1 }, remapped: true },
-                OutOfBounds::Wrap => Access::At { slot: index.rem_euclid(i128::from(capacity)) as u64, remapped: true },
             });
         }
         Ok(Self { instruction, target, mode, oob, slots })

@@ -17,7 +17,7 @@ pub use view::{Root, View, tensor_of_type};
 
 use std::collections::HashMap;
 
-use crate::{Constant, For, Function, GroupType, If, OpKind, Operand, Region, Type, Types, ValueId, fold};
+use crate::{Constant, For, Function, GroupType, If, NESTING, OpKind, Operand, Region, Type, Types, ValueId, fold};
 
 /// What is known of one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,6 +236,36 @@ impl<'a> Facts<'a> {
                 self.groups.insert(*result, members);
             }
             other => other.for_each_result(|result| self.describe(result, Origin::Join)),
+        }
+    }
+
+    /// Walks a region and those inside it in program order; visits every operation but loops and conditionals, with
+    /// what holds after it.
+    pub(crate) fn walk(&mut self, region: &'a Region, visit: &mut impl FnMut(&Self, &'a OpKind)) {
+        self.walk_at(region, visit, 0);
+    }
+
+    fn walk_at(&mut self, region: &'a Region, visit: &mut impl FnMut(&Self, &'a OpKind), depth: usize) {
+        if depth > NESTING {
+            return;
+        }
+        for op in &region.ops {
+            match &op.kind {
+                OpKind::For(op) => {
+                    self.enter_loop(op);
+                    self.walk_at(&op.body, visit, depth + 1);
+                    self.leave_loop(op);
+                }
+                OpKind::If(op) => {
+                    self.walk_at(&op.then, visit, depth + 1);
+                    self.walk_at(&op.otherwise, visit, depth + 1);
+                    self.join(op);
+                }
+                kind => {
+                    self.apply(kind);
+                    visit(self, kind);
+                }
+            }
         }
     }
 

@@ -81,44 +81,21 @@ pub fn place(function: &Function, types: &Types, target: Target) -> Result<Funct
 
 /// Where the tiles of a function lie after it ran through once; one that moves counts as placed.
 fn placements(function: &Function, types: &Types) -> BTreeMap<ValueId, Placement> {
-    fn walk<'a>(region: &'a Region, facts: &mut Facts<'a>, known: &mut BTreeMap<ValueId, Placement>, depth: usize) {
-        if depth > NESTING {
-            return;
+    let mut known = BTreeMap::new();
+    Facts::new(function, types).walk(&function.body, &mut |facts, kind| match kind {
+        OpKind::AllocTile { result: tile, address: Some(_), .. } => {
+            known.extend(facts.tile(*tile).map(|fact| (*tile, fact.placement)));
         }
-        for op in &region.ops {
-            match &op.kind {
-                OpKind::For(op) => {
-                    facts.enter_loop(op);
-                    walk(&op.body, facts, known, depth + 1);
-                    facts.leave_loop(op);
-                }
-                OpKind::If(op) => {
-                    walk(&op.then, facts, known, depth + 1);
-                    walk(&op.otherwise, facts, known, depth + 1);
-                    facts.join(op);
-                }
-                kind => {
-                    facts.apply(kind);
-                    match kind {
-                        OpKind::AllocTile { result: tile, address: Some(_), .. } => {
-                            known.extend(facts.tile(*tile).map(|fact| (*tile, fact.placement)));
-                        }
-                        OpKind::Assign { tile, .. } => {
-                            let placement = facts.tile(*tile).map_or(Placement::Unknown, |fact| fact.placement);
-                            // Assigned twice, it is in two places.
-                            let before = known.insert(*tile, placement);
-                            if before.is_some_and(|before| before != placement) {
-                                known.insert(*tile, Placement::Unknown);
-                            }
-                        }
-                        _ => {}
-                    }
-                }
+        OpKind::Assign { tile, .. } => {
+            let placement = facts.tile(*tile).map_or(Placement::Unknown, |fact| fact.placement);
+            // Assigned twice, it is in two places.
+            let before = known.insert(*tile, placement);
+            if before.is_some_and(|before| before != placement) {
+                known.insert(*tile, Placement::Unknown);
             }
         }
-    }
-    let mut known = BTreeMap::new();
-    walk(&function.body, &mut Facts::new(function, types), &mut known, 0);
+        _ => {}
+    });
     known
 }
 

@@ -19,12 +19,7 @@ const UNKNOWN_COLS: u64 = 128;
 pub fn stage(function: &Function, types: &mut Types) -> Function {
     let mut staged = function.clone();
     let mut body = core::mem::take(&mut staged.body);
-    let sizes = {
-        let mut facts = Facts::new(function, types);
-        let mut sizes = Vec::new();
-        measure(&function.body, &mut facts, &mut sizes, 0);
-        sizes
-    };
+    let sizes = missing(function, types);
     if !sizes.is_empty() {
         insert(&mut body, &mut staged, types, &mut sizes.into_iter(), 0);
     }
@@ -33,36 +28,20 @@ pub fn stage(function: &Function, types: &mut Types) -> Function {
 }
 
 /// The staging tiles that are missing, in program order.
-fn measure<'a>(region: &'a Region, facts: &mut Facts<'a>, sizes: &mut Vec<Tile>, depth: usize) {
-    if depth > NESTING {
-        return;
-    }
-    for op in &region.ops {
-        match &op.kind {
-            OpKind::For(op) => {
-                facts.enter_loop(op);
-                measure(&op.body, facts, sizes, depth + 1);
-                facts.leave_loop(op);
-            }
-            OpKind::If(op) => {
-                measure(&op.then, facts, sizes, depth + 1);
-                measure(&op.otherwise, facts, sizes, depth + 1);
-                facts.join(op);
-            }
-            kind => {
-                if let OpKind::Collective(call) = kind
-                    && call.staging.is_empty()
-                {
-                    let view = call.group.first().or(Some(&call.local)).and_then(|view| facts.view(*view));
-                    let element = view.map_or(ElementType::F32, |view| view.tensor.element);
-                    let extents =
-                        view.map_or((None, None), |view| (view.tensor.shape[3].known(), view.tensor.shape[4].known()));
-                    sizes.push(staging_tile(element, extents.0, extents.1));
-                }
-                facts.apply(kind);
-            }
+fn missing(function: &Function, types: &Types) -> Vec<Tile> {
+    let mut sizes = Vec::new();
+    Facts::new(function, types).walk(&function.body, &mut |facts, kind| {
+        if let OpKind::Collective(call) = kind
+            && call.staging.is_empty()
+        {
+            let view = call.group.first().or(Some(&call.local)).and_then(|view| facts.view(*view));
+            let element = view.map_or(ElementType::F32, |view| view.tensor.element);
+            let extents =
+                view.map_or((None, None), |view| (view.tensor.shape[3].known(), view.tensor.shape[4].known()));
+            sizes.push(staging_tile(element, extents.0, extents.1));
         }
-    }
+    });
+    sizes
 }
 
 /// As many whole rows of a rank as fit, or a part of one.

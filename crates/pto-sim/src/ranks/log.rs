@@ -6,6 +6,7 @@ use pto_ir::Pipe;
 
 use crate::clock::{Clock, slot};
 use crate::hazard::{Access, Kind};
+use crate::ranges::order;
 
 /// Accesses of one step to one window.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -103,16 +104,4 @@ fn segment(epoch: u64, clock: &[u64], touched: impl Iterator<Item = Touched>) ->
         same
     });
     Segment { epoch, clock: clock.to_vec(), touched }
-}
-
-/// Sorts ranges and joins those that meet.
-pub(super) fn order(ranges: &mut Vec<(u64, u64)>) {
-    ranges.sort_unstable();
-    ranges.dedup_by(|next, first| {
-        let joined = next.0 <= first.1;
-        if joined {
-            first.1 = first.1.max(next.1);
-        }
-        joined
-    });
 }

@@ -106,6 +106,16 @@ impl Signals {
 }
 
 impl Machine<'_> {
+    /// The signal of a notification or a wait that the scalar unit has come to; `None` if it never does, or must not.
+    fn reach_signal(&mut self, signal: ValueId, step: u32) -> Option<(usize, u64, Option<usize>)> {
+        self.pump();
+        if self.stopped || self.device.scalar_is_stuck() {
+            self.stopped = true;
+            return None;
+        }
+        self.signal(signal).map_err(|(rule, message)| self.trap(rule, step, message)).ok()
+    }
+
     /// The buffer and byte of a signal, and the rank whose memory it is where there are several.
     fn signal(&self, signal: ValueId) -> Result<(usize, u64, Option<usize>), Refusal> {
         let view = self.view_operand(signal)?;
@@ -126,25 +136,12 @@ impl Machine<'_> {
     }
 
     pub(crate) fn notify(&mut self, signal: ValueId, value: ValueId, op: NotifyOp, step: u32) {
-        self.pump();
-        if self.stopped || self.device.scalar_is_stuck() {
-            self.stopped = true;
-            return;
-        }
-        let (buffer, byte, owner) = match self.signal(signal) {
-            Ok(signal) => signal,
-            Err((rule, message)) => return self.trap(rule, step, message),
-        };
+        let Some((buffer, byte, owner)) = self.reach_signal(signal, step) else { return };
         let (add, value) = (op == NotifyOp::Add, self.integer(value));
         let cycle = self.device.now();
-        let Some(owner) = owner else {
-            let notice = Notice { buffer, byte, add, value, clock: Vec::new(), cycle };
-            return self.change(&notice);
-        };
-        if let Err(error) = self
-            .deliver()
-            .and_then(|()| self.send(owner, Notice { buffer, byte, add, value, clock: Vec::new(), cycle }))
-        {
+        let notice = Notice { buffer, byte, add, value, clock: Vec::new(), cycle };
+        let Some(owner) = owner else { return self.change(&notice) };
+        if let Err(error) = self.deliver().and_then(|()| self.send(owner, notice)) {
             return self.comm_failure(&error, Some(step));
         }
         let issue = self.timing.map_or(0, |timing| timing.issue);
@@ -168,15 +165,7 @@ impl Machine<'_> {
     }
 
     pub(crate) fn wait(&mut self, signal: ValueId, value: ValueId, compare: WaitCompare, step: u32) {
-        self.pump();
-        if self.stopped || self.device.scalar_is_stuck() {
-            self.stopped = true;
-            return;
-        }
-        let (buffer, byte, owner) = match self.signal(signal) {
-            Ok(signal) => signal,
-            Err((rule, message)) => return self.trap(rule, step, message),
-        };
+        let Some((buffer, byte, owner)) = self.reach_signal(signal, step) else { return };
         let here = self.peers.as_ref().map(Peers::rank);
         if owner != here {
             let message = format!(

@@ -5,15 +5,14 @@ use std::collections::BTreeMap;
 use pto_comm::{CommError, Member, ParallelGroup, Region, Window, tgather, tscatter};
 use pto_isa::{Direction, ElementType, Tile};
 
-use super::log::order;
 use super::refusal;
 use crate::collective::CollectiveWork;
 use crate::hazard::{Access, Kind, Shadow};
 use crate::machine::Machine;
 use crate::pipeline::Outcome;
+use crate::ranges::order;
 use crate::rules;
 use crate::state::{Buffer, View};
-use crate::transfer;
 use crate::work::{Refusal, Work};
 
 /// Windows start at multiples of this in what their rank exposes.
@@ -164,8 +163,8 @@ impl Machine<'_> {
             outcome.slots.starts.iter().map(run).collect::<Vec<_>>()
         };
         let (view, kind, ranges) = match work {
-            Work::Load { view, tile } => (view, Kind::Read, transfer::view_ranges(view, tile)),
-            Work::Store { tile, view } => (view, Kind::Write, transfer::view_ranges(view, tile)),
+            Work::Load { view, tile } => (view, Kind::Read, view.ranges(tile)),
+            Work::Store { tile, view } => (view, Kind::Write, view.ranges(tile)),
             Work::Gather { view, .. } => (view, Kind::Read, runs(view)),
             Work::Scatter { view, .. } => (view, Kind::Write, runs(view)),
             Work::Move { .. } | Work::Tile { .. } | Work::Collective(_) => return,

@@ -65,12 +65,7 @@ pub fn listing(module: &Module, names: bool) -> String {
 
 fn region(out: &mut String, module: &Module, function: &Function, body: &Region, depth: usize) {
     for op in &body.ops {
-        let mut kind = op.kind.clone();
-        let inner: Vec<Region> = match &mut kind {
-            OpKind::For(op) => vec![std::mem::take(&mut op.body)],
-            OpKind::If(op) => vec![std::mem::take(&mut op.then), std::mem::take(&mut op.otherwise)],
-            _ => vec![],
-        };
+        let (kind, inner) = opened(&op.kind);
         let types: Vec<String> =
             kind.results().iter().map(|value| module.types.get(function.value(*value).ty).to_string()).collect();
         let text = format!("{kind:?}").replace("ValueId", "%").replace("body: Region { ops: [] }", "body");
@@ -79,6 +74,17 @@ fn region(out: &mut String, module: &Module, function: &Function, body: &Region,
             region(out, module, function, &inner, depth + 1);
         }
     }
+}
+
+/// An operation without its regions, and these.
+fn opened(kind: &OpKind) -> (OpKind, Vec<Region>) {
+    let mut kind = kind.clone();
+    let inner = match &mut kind {
+        OpKind::For(op) => vec![std::mem::take(&mut op.body)],
+        OpKind::If(op) => vec![std::mem::take(&mut op.then), std::mem::take(&mut op.otherwise)],
+        _ => vec![],
+    };
+    (kind, inner)
 }
 
 /// A program with everything that is not part of what it says taken out: places, and the names and order of values.
@@ -126,12 +132,7 @@ impl Numbers {
 
 fn structure_of(out: &mut String, number: &mut dyn FnMut(pto_ir::ValueId) -> u32, body: &Region, depth: usize) {
     for op in &body.ops {
-        let mut kind = op.kind.clone();
-        let inner: Vec<Region> = match &mut kind {
-            OpKind::For(op) => vec![std::mem::take(&mut op.body)],
-            OpKind::If(op) => vec![std::mem::take(&mut op.then), std::mem::take(&mut op.otherwise)],
-            _ => vec![],
-        };
+        let (kind, inner) = opened(&op.kind);
         // `ValueId(7)` wherever it stands, by its new number.
         let text = format!("{kind:?}");
         let mut parts = text.split("ValueId(");

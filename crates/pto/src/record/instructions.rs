@@ -2,6 +2,7 @@
 
 use core::panic::Location;
 
+use pto_exec::transfer;
 use pto_ir::{Executed, Lanes, OpKind};
 use pto_isa::{Atomic, Coalesce, Instruction, MaskPattern, Policy, Tensor, Tile};
 
@@ -10,7 +11,6 @@ use crate::error::{Cause, Error};
 use crate::event::Event;
 use crate::tensor::Table;
 use crate::tile::TileOperand;
-use crate::transfer;
 
 /// The instructions; the arguments in the order of the typed API.
 impl Recorder {
