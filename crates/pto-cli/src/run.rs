@@ -406,7 +406,8 @@ fn explored(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
         let (low, high) = (slot.candidates.first(), slot.candidates.last());
         let apart = low.zip(high).map_or(0.0, |(low, high)| high - low);
         let values: Vec<String> = slot.candidates.iter().map(f64::to_string).collect();
-        writeln!(out, "  {}[{}]: {} ({apart} apart)", slot.buffer, slot.index, values.join(" or "))?;
+        let more = if slot.complete { "" } else { " or others" };
+        writeln!(out, "  {}[{}]: {}{more} ({apart} apart)", slot.buffer, slot.index, values.join(" or "))?;
     }
     Ok(())
 }
@@ -463,7 +464,7 @@ pub(crate) fn add_figures(object: &mut Value, report: &Report, explore: bool) {
         object[name] = value;
     }
     if explore {
-        let slot = |slot: &pto_sim::Nondeterministic| json!({ "buffer": slot.buffer, "index": slot.index, "candidates": slot.candidates });
+        let slot = |slot: &pto_sim::Nondeterministic| json!({ "buffer": slot.buffer, "index": slot.index, "candidates": slot.candidates, "complete": slot.complete });
         object["nondeterministic"] = report.nondeterministic.iter().map(slot).collect();
     }
 }

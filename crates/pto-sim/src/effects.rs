@@ -88,9 +88,11 @@ impl Machine<'_> {
         }
         let plan = Plan::new(instruction, self.target, self.launch()).map_err(refusal)?;
         // Legal, but worth a note: what the types leave open only shows here.
-        let notes = pto_isa::check(instruction, self.target, self.launch());
-        for note in notes.iter().filter(|note| note.rule == isa::SHAPE_INDEX_SMALLER) {
-            self.say(Diagnostic::new(note.rule, self.place(step), note.to_string()));
+        if matches!(instruction, Instruction::TScatter { .. }) {
+            let notes = pto_isa::check(instruction, self.target, self.launch());
+            for note in notes.iter().filter(|note| note.rule == isa::SHAPE_INDEX_SMALLER) {
+                self.say(Diagnostic::new(note.rule, self.place(step), note.to_string()));
+            }
         }
         Ok(plan)
     }

@@ -87,6 +87,7 @@ impl Machine<'_> {
                 let label = if earlier >= step { "set here, in an earlier round" } else { "set here before" };
                 let (place, earlier) = (self.place(step), self.place(earlier));
                 self.say(Diagnostic::new(rules::SYNC_DOUBLE_SET, place, message).label(earlier, label));
+                self.set_twice.entry(flag).or_insert(place);
             }
             FlagFault::Collision { flag, step, earlier } => {
                 let message = format!("this instruction uses {} inside, and that flag is pending", name(flag));
@@ -94,6 +95,8 @@ impl Machine<'_> {
                 let earlier = self.place(earlier);
                 self.say(Diagnostic::new(rules::SYNC_EVENT_COLLISION, place, message).label(earlier, "set here"));
             }
+            // Of two sets one is lost; that the other is not waited for either is the same mistake.
+            FlagFault::NeverWaited { flag, .. } if self.set_twice.contains_key(&flag) => {}
             FlagFault::NeverWaited { flag, step } => {
                 let message = format!("{} is set here, and the program ends before anyone waits for it", name(flag));
                 let place = self.place(step);
@@ -102,8 +105,16 @@ impl Machine<'_> {
             FlagFault::Deadlock { waits, pending } => {
                 let all: Vec<String> =
                     waits.iter().map(|(flag, _)| format!("{} waits for {}", flag.to.name(), name(*flag))).collect();
-                let Some(((_, first), rest)) = waits.split_first() else { return };
+                let Some(((flag, first), rest)) = waits.split_first() else { return };
                 let place = self.place(*first);
+                // A set that was lost is why its wait hangs: one mistake, one finding.
+                if let Some(twice) = self.set_twice.get(flag) {
+                    let of_set = |d: &&mut Diagnostic| (d.rule, d.place) == (rules::SYNC_DOUBLE_SET, *twice);
+                    if let Some(found) = self.diagnostics.iter_mut().find(of_set) {
+                        found.labels.push((place, "one of the two sets is lost: the device hangs in this wait".into()));
+                        return;
+                    }
+                }
                 let mut diagnostic =
                     Diagnostic::new(rules::SYNC_DEADLOCK, place, format!("the device hangs: {}", all.join("; ")));
                 for (flag, step) in rest {

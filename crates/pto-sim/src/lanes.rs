@@ -2,15 +2,16 @@
 
 use pto_exec::{reference, transfer};
 use pto_ir::{Diagnostic, Pipe};
-use pto_isa::{Atomic, Coalesce, Conflict, ElementClass, ElementType, Instruction, OutOfBounds, Target, rules as isa};
+use pto_isa::{Atomic, Coalesce, Conflict, ElementClass, Instruction, OutOfBounds, Target, rules as isa};
 
 use crate::collisions::Met;
 use crate::effects::refusal;
 use crate::hazard::Kind;
 use crate::machine::{Machine, decode};
-use crate::report::{Nondeterministic, Operation};
+use crate::report::Operation;
 use crate::slots::Slots;
 use crate::state::{TileState, Value, View, known};
+use crate::sums::{sort, sums};
 use crate::work::Refusal;
 
 impl Machine<'_> {
@@ -132,19 +133,18 @@ impl Machine<'_> {
             let at = src.tile.offset(row, col) as usize * size;
             writers.entry(slot + view.offset).or_default().push(number(decode(element, &tile[at..at + size])));
         }
-        let name = self.buffers[view.buffer].name.clone();
         for (index, values) in writers.into_iter().filter(|(_, values)| values.len() > 1) {
-            let mut candidates = match atomic {
-                Atomic::None => values,
-                _ => {
-                    let at = index as usize * size;
-                    sums(element, number(decode(element, &before[at..at + size])), &values)
-                }
+            let at = index as usize * size;
+            let value = |memory: &[u8]| number(decode(element, &memory[at..at + size]));
+            let (mut candidates, complete) = match atomic {
+                Atomic::None => (values, true),
+                _ => sums(element, value(before), &values),
             };
-            candidates.sort_by(f64::total_cmp);
-            candidates.dedup_by(|a, b| a.to_bits() == b.to_bits());
+            // What came out is one of them, also where not all were found.
+            candidates.push(value(&self.buffers[view.buffer].bytes));
+            sort(&mut candidates);
             if candidates.len() > 1 {
-                self.nondeterministic.push(Nondeterministic { buffer: name.clone(), index, candidates });
+                self.nondeterministic.insert((view.buffer, index), (candidates, complete));
             }
         }
         Ok(())
@@ -191,27 +191,4 @@ fn number(value: Value) -> f64 {
         Value::Float(value) => value,
         _ => 0.0,
     }
-}
-
-/// The most orders of addition that are tried for one slot.
-const MAX_ORDERS: usize = 64;
-
-/// Sums that different orders of addition give, each addition rounded to the element type.
-fn sums(element: ElementType, old: f64, values: &[f64]) -> Vec<f64> {
-    let round = |x: f64| match element {
-        ElementType::F16 => half::f16::from_f32(x as f32).to_f64(),
-        ElementType::BF16 => half::bf16::from_f32(x as f32).to_f64(),
-        ElementType::F32 => f64::from(x as f32),
-        _ => x,
-    };
-    let mut found = Vec::new();
-    let mut order: Vec<f64> = values.to_vec();
-    for turn in 0..MAX_ORDERS {
-        found.push(order.iter().fold(old, |sum, value| round(sum + value)));
-        // Rotations and swaps visit different orders without enumerating all of them.
-        let n = order.len();
-        order.rotate_left(1);
-        order.swap(turn % n, (turn * 7 + 3) % n);
-    }
-    found
 }

@@ -27,6 +27,7 @@ pub mod rules;
 mod scalars;
 mod slots;
 mod state;
+mod sums;
 pub mod timing;
 mod touches;
 mod trace;

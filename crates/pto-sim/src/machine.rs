@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pto_exec::{Plan, Schedule};
-use pto_ir::{Diagnostic, Function, Module, Place, ViewType};
+use pto_ir::{Diagnostic, Flag, Function, Module, Place, ViewType};
 use pto_isa::{ElementType, Extent, Launch, Rule, Severity, Target, Tensor, TensorLayout, Tile};
 
 use crate::code::Code;
@@ -124,7 +124,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) room: Vec<u64>,
     pub(crate) lanes: Lanes,
     pub(crate) instructions: u64,
-    pub(crate) nondeterministic: Vec<Nondeterministic>,
+    /// By buffer and element: what the last scatter there may have left, and whether that is all.
+    pub(crate) nondeterministic: BTreeMap<(usize, u64), (Vec<f64>, bool)>,
     pub(crate) operations: Vec<Operation>,
     pub(crate) residences: BTreeMap<u32, Residence>,
     pub(crate) unflushed: Option<u32>,
@@ -138,8 +139,10 @@ pub(crate) struct Machine<'a> {
     pub(crate) homes: BTreeMap<u32, u64>,
     /// Tile parameters that have no address yet, and what they hold.
     pub(crate) arriving: BTreeMap<u32, Vec<u8>>,
-    diagnostics: Vec<Diagnostic>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
     said: BTreeSet<(&'static str, Place, Vec<Place>)>,
+    /// Flags that were set again before anyone had waited, and where that was first.
+    pub(crate) set_twice: BTreeMap<Flag, Place>,
     spans: Vec<Span>,
     warps: Vec<Warp>,
     /// The launch of the instruction that is being executed.
@@ -178,7 +181,7 @@ impl<'a> Machine<'a> {
             room: Vec::new(),
             lanes: Lanes::default(),
             instructions: 0,
-            nondeterministic: Vec::new(),
+            nondeterministic: BTreeMap::new(),
             operations: Vec::new(),
             residences: BTreeMap::new(),
             unflushed: None,
@@ -191,6 +194,7 @@ impl<'a> Machine<'a> {
             arriving: BTreeMap::new(),
             diagnostics: Vec::new(),
             said: BTreeSet::new(),
+            set_twice: BTreeMap::new(),
             spans: Vec::new(),
             spans_dropped: 0,
         }
@@ -209,8 +213,18 @@ impl<'a> Machine<'a> {
     pub(crate) fn say(&mut self, diagnostic: Diagnostic) {
         let labels = diagnostic.labels.iter().map(|(place, _)| *place).collect();
         if self.said.insert((diagnostic.rule.name, diagnostic.place, labels)) {
-            self.diagnostics.push(diagnostic.on(self.target));
+            self.tell(diagnostic);
         }
+    }
+
+    /// True if nothing was said of this pair of places yet.
+    pub(crate) fn first_time(&mut self, rule: &'static Rule, place: Place, other: Place) -> bool {
+        self.said.insert((rule.name, place, vec![other]))
+    }
+
+    /// Reports what is known to be new.
+    pub(crate) fn tell(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic.on(self.target));
     }
 
     /// Reports an error that ends the run.
@@ -267,6 +281,14 @@ impl<'a> Machine<'a> {
             Held { flag, set, waited, set_at: self.place(set_at), waited_at: self.place(waited_at) }
         };
         let flags = passed.into_iter().map(held).collect();
+        let slots = std::mem::take(&mut self.nondeterministic).into_iter();
+        let nondeterministic = slots.map(|((buffer, index), (candidates, complete))| Nondeterministic {
+            buffer: self.buffers[buffer].name.clone(),
+            index,
+            candidates,
+            complete,
+        });
+        let nondeterministic = nondeterministic.collect();
         Report {
             status: match (errors, self.interrupted) {
                 (true, _) => Status::Fault,
@@ -281,7 +303,7 @@ impl<'a> Machine<'a> {
             ub_peak: self.contents.peak,
             ub_limit: self.ub_limit(),
             lanes: self.lanes,
-            nondeterministic: std::mem::take(&mut self.nondeterministic),
+            nondeterministic,
             operations: std::mem::take(&mut self.operations),
             residences: std::mem::take(&mut self.residences).into_values().collect(),
             spans: std::mem::take(&mut self.spans),

@@ -43,6 +43,8 @@ pub struct Nondeterministic {
     pub index: u64,
     /// Values that it may hold, smallest first.
     pub candidates: Vec<f64>,
+    /// True if there are no others; sums of many values are only sampled.
+    pub complete: bool,
 }
 
 /// One gather or scatter, as a picture of it needs it.

@@ -3,7 +3,7 @@
 use pto_ir::{Diagnostic, Pipe, Touch, ValueId};
 use pto_isa::{PadValue, Rule};
 
-use crate::hazard::{Access, Kind, Race};
+use crate::hazard::{Access, Kind, Races};
 use crate::machine::Machine;
 use crate::pipeline::Outcome;
 use crate::rules;
@@ -61,6 +61,7 @@ impl Machine<'_> {
         if !self.options.sanitize {
             return;
         }
+        let mut races = Races::default();
         for &(start, end) in ranges {
             if kind == Kind::Write {
                 self.contents.write(owner, start, end, step);
@@ -68,24 +69,23 @@ impl Machine<'_> {
             if self.is_device() {
                 let access = Access { pipe, epoch: self.device.clocks.epoch(pipe), step };
                 let clock = *self.device.clocks.of(pipe);
-                if let Some(race) = self.ub_shadow.access(kind, access, &clock, start, end) {
-                    let tile = format!("`%{}`", self.function.value(ValueId(owner)).name);
-                    self.race(rules::RACE_UB, &tile, &race, kind, pipe, step);
-                }
+                races.extend(self.ub_shadow.access(kind, access, &clock, start, end));
             }
         }
+        let function = self.function;
+        let tile = || format!("`%{}`", function.value(ValueId(owner)).name);
+        self.races(rules::RACE_UB, tile, races, kind, pipe, step);
     }
 
     pub(crate) fn touch_buffer(&mut self, buffer: usize, ranges: &[(u64, u64)], kind: Kind, pipe: Pipe, step: u32) {
         let access = Access { pipe, epoch: self.device.clocks.epoch(pipe), step };
         let clock = *self.device.clocks.of(pipe);
         self.log_window(buffer, ranges, kind, access);
+        let mut races = Races::default();
         for &(start, end) in ranges {
-            if let Some(race) = self.buffers[buffer].shadow.access(kind, access, &clock, start, end) {
-                let name = format!("`{}`", self.buffers[buffer].name);
-                self.race(rules::RACE_GM, &name, &race, kind, pipe, step);
-            }
+            races.extend(self.buffers[buffer].shadow.access(kind, access, &clock, start, end));
         }
+        self.table_races(buffer, races, kind, pipe, step);
     }
 
     pub(crate) fn touch_buffer_scalar(&mut self, buffer: usize, at: u64, size: u64, kind: Kind, step: u32) {
@@ -109,15 +109,32 @@ impl Machine<'_> {
         // What a scatter writes was noted when its lanes were looked at for collisions.
         let elements = (&outcome.slots, kind == Kind::Write && outcome.hit);
         let seen = || self.device.seen(pipe);
-        if let Some(race) = buffer.shadow.settle(kind, access, (&clock, seen), (length, size), elements) {
-            let name = format!("`{}`", buffer.name);
-            self.race(rules::RACE_GM, &name, &race, kind, pipe, step);
+        let races = buffer.shadow.settle(kind, access, (&clock, seen), (length, size), elements);
+        self.table_races(view.buffer, races, kind, pipe, step);
+    }
+
+    fn table_races(&mut self, buffer: usize, races: Races, kind: Kind, pipe: Pipe, step: u32) {
+        if !races.is_empty() {
+            let name = self.buffers[buffer].name.clone();
+            self.races(rules::RACE_GM, || format!("`{name}`"), races, kind, pipe, step);
         }
     }
 
-    /// `what` is the tile or array that is touched now.
-    pub(crate) fn race(&mut self, rule: &'static Rule, what: &str, race: &Race, kind: Kind, pipe: Pipe, step: u32) {
-        let verb = |kind: Kind| if kind == Kind::Read { "reads" } else { "writes" };
+    /// Reports the races of one access that are not known yet; `what` is the tile or array that is touched now.
+    fn races(
+        &mut self,
+        rule: &'static Rule,
+        what: impl FnOnce() -> String,
+        races: Races,
+        kind: Kind,
+        pipe: Pipe,
+        step: u32,
+    ) {
+        let place = self.place(step);
+        let mut new = races.latest_first(step);
+        new.retain(|race| self.first_time(rule, place, self.place(race.earlier.step)));
+        let Some((race, others)) = new.split_first() else { return };
+        let (what, verb) = (what(), |kind: Kind| if kind == Kind::Read { "reads" } else { "writes" });
         let (earlier, byte) = (race.earlier, race.byte);
         let memory = if rule == rules::RACE_UB { "UB" } else { "it" };
         let message = format!(
@@ -129,11 +146,15 @@ impl Machine<'_> {
         );
         let pair = format!("[\"{}\", \"{}\", \"EVENT_IDn\"]", earlier.pipe.name(), pipe.name());
         let help = format!("pto.set_flag{pair} after the earlier access, pto.wait_flag{pair} before this one");
-        let (place, other) = (self.place(step), self.place(earlier.step));
-        // What stands later in the program and ran earlier did so in an earlier round of a loop.
-        let round = if earlier.step >= step { ", in an earlier round" } else { "" };
-        let label = format!("{} {} it here{round}", earlier.pipe.name(), verb(race.earlier_kind));
-        self.say(Diagnostic::new(rule, place, message).label(other, label).help(help));
+        let mut diagnostic = Diagnostic::new(rule, place, message).help(help);
+        for (race, also) in core::iter::once((race, "")).chain(others.iter().map(|other| (other, "also unordered: "))) {
+            let earlier = race.earlier;
+            // What stands later in the program and ran earlier did so in an earlier round of a loop.
+            let round = if earlier.step >= step { ", in an earlier round" } else { "" };
+            let label = format!("{also}{} {} it here{round}", earlier.pipe.name(), verb(race.earlier_kind));
+            diagnostic = diagnostic.label(self.place(earlier.step), label);
+        }
+        self.tell(diagnostic);
     }
 
     /// Everything an instruction reads from UB was written, and is still there.

@@ -53,6 +53,45 @@ pub(crate) struct Race {
     pub(crate) byte: u64,
 }
 
+/// Different steps whose accesses race with one access, the first so many.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Races(Vec<Race>);
+
+impl Races {
+    const MOST: usize = 8;
+
+    fn known(&self, step: u32, kind: Kind) -> bool {
+        self.0.len() == Self::MOST || self.0.iter().any(|race| (race.earlier.step, race.earlier_kind) == (step, kind))
+    }
+
+    pub(crate) fn extend(&mut self, more: impl IntoIterator<Item = Race>) {
+        for race in more {
+            if !self.known(race.earlier.step, race.earlier_kind) {
+                self.0.push(race);
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The latest first, as the access at `step` sees them: what is ordered after that is often ordered after the others.
+    pub(crate) fn latest_first(mut self, step: u32) -> Vec<Race> {
+        self.0.sort_by_key(|race| core::cmp::Reverse((race.earlier.step < step, race.earlier.step)));
+        self.0
+    }
+}
+
+impl IntoIterator for Races {
+    type Item = Race;
+    type IntoIter = std::vec::IntoIter<Race>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 /// The accesses to one memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shadow {
@@ -61,13 +100,14 @@ pub(crate) struct Shadow {
 }
 
 impl Shadow {
-    /// A contiguous access to bytes `start..end`.
-    pub(crate) fn access(&mut self, kind: Kind, access: Access, clock: &Clock, start: u64, end: u64) -> Option<Race> {
-        if start >= end {
-            return None;
+    /// A contiguous access to bytes `start..end`, and the races that it is part of.
+    pub(crate) fn access(&mut self, kind: Kind, access: Access, clock: &Clock, start: u64, end: u64) -> Races {
+        let mut races = Races::default();
+        if start < end {
+            self.ranges.access(kind, access, clock, (start, end), &mut races);
+            races.extend(self.scattered.find(kind, access, clock, start, end));
         }
-        let race = self.ranges.access(kind, access, clock, start, end);
-        race.or_else(|| self.scattered.find(kind, access, clock, start, end))
+        races
     }
 
     /// Looks at the elements that an instruction is about to touch; returns the starts of lanes that met.
@@ -76,7 +116,7 @@ impl Shadow {
     }
 
     /// A scattered access to elements that were [`hit`](Self::hit) before or not, in a buffer of this many bytes with
-    /// so many for each element; reports the first race.
+    /// so many for each element, and the races that it is part of.
     pub(crate) fn settle(
         &mut self,
         kind: Kind,
@@ -84,20 +124,20 @@ impl Shadow {
         (clock, seen): (&Clock, impl FnOnce() -> Seen),
         (length, size): (u64, u64),
         (elements, hit): (&Slots, bool),
-    ) -> Option<Race> {
-        let mut race = None;
+    ) -> Races {
+        let mut races = Races::default();
         // Usually nothing in the whole buffer is unseen; only otherwise is each lane looked at.
         for unseen in self.ranges.unseen(kind, access.pipe, clock, 0, length) {
+            if races.known(unseen.access.step, unseen.kind) {
+                continue;
+            }
             let meets = elements.starts.iter().find_map(|start| {
                 let (from, to) = (start * size, (start + elements.length) * size);
                 (from < unseen.end && unseen.start < to).then(|| from.max(unseen.start))
             });
-            if let Some(byte) = meets {
-                race = Some(Race { earlier: unseen.access, earlier_kind: unseen.kind, byte });
-                break;
-            }
+            races.extend(meets.map(|byte| Race { earlier: unseen.access, earlier_kind: unseen.kind, byte }));
         }
-        let scattered = self.scattered.settle(kind, access, (clock, seen), (length, size), (elements, hit));
-        race.or(scattered)
+        races.extend(self.scattered.settle(kind, access, (clock, seen), (length, size), (elements, hit)));
+        races
     }
 }

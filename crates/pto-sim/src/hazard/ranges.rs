@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pto_ir::Pipe;
 
-use super::{Access, Kind, Race};
+use super::{Access, Kind, Race, Races};
 use crate::clock::{Clock, PIPES, slot};
 
 /// What is known of the bytes of one range.
@@ -31,11 +31,12 @@ pub(crate) struct Unseen {
 }
 
 impl Cell {
-    fn race(&self, kind: Kind, pipe: Pipe, clock: &Clock) -> Option<(Access, Kind)> {
-        let unseen = |access: &&Access| access.unseen_by(pipe, clock);
-        let write = self.write.as_ref().filter(unseen).map(|access| (*access, Kind::Write));
-        let read = || self.reads.iter().flatten().find(unseen).map(|access| (*access, Kind::Read));
-        write.or_else(|| if kind == Kind::Write { read() } else { None })
+    /// The kept accesses that race with one of this kind.
+    fn races(&self, kind: Kind, pipe: Pipe, clock: &Clock) -> impl Iterator<Item = (Access, Kind)> {
+        let reads: &[Option<Access>] = if kind == Kind::Write { &self.reads } else { &[] };
+        let reads = reads.iter().flatten().map(|access| (*access, Kind::Read));
+        let all = self.write.map(|access| (access, Kind::Write)).into_iter().chain(reads);
+        all.filter(move |(access, _)| access.unseen_by(pipe, clock))
     }
 
     fn record(&mut self, kind: Kind, access: Access) {
@@ -50,11 +51,17 @@ impl Cell {
 }
 
 impl Ranges {
-    /// Records an access to `start..end` and reports the first race it is part of.
-    pub(crate) fn access(&mut self, kind: Kind, access: Access, clock: &Clock, start: u64, end: u64) -> Option<Race> {
+    /// Records an access to `start..end` and reports the races that it is part of.
+    pub(crate) fn access(
+        &mut self,
+        kind: Kind,
+        access: Access,
+        clock: &Clock,
+        (start, end): (u64, u64),
+        races: &mut Races,
+    ) {
         self.split(start);
         self.split(end);
-        let mut race = None;
         let mut gaps = Vec::new();
         let mut next = start;
         for (&at, cell) in self.cells.range_mut(start..end) {
@@ -62,13 +69,8 @@ impl Ranges {
                 gaps.push((next, at));
             }
             next = cell.end;
-            if race.is_none() {
-                race = cell.race(kind, access.pipe, clock).map(|(earlier, earlier_kind)| Race {
-                    earlier,
-                    earlier_kind,
-                    byte: at,
-                });
-            }
+            let found = cell.races(kind, access.pipe, clock);
+            races.extend(found.map(|(earlier, earlier_kind)| Race { earlier, earlier_kind, byte: at }));
             cell.record(kind, access);
         }
         if next < end {
@@ -80,7 +82,6 @@ impl Ranges {
             self.cells.insert(from, cell);
         }
         self.merge(start, end);
-        race
     }
 
     /// The kept accesses within `start..end` that would race with an access of a pipe.
@@ -88,9 +89,9 @@ impl Ranges {
         let first = self.cells.range(..start).next_back().filter(|(_, cell)| cell.end > start);
         let cells = first.into_iter().chain(self.cells.range(start..end));
         cells
-            .filter_map(|(&at, cell)| {
-                let (access, kind) = cell.race(kind, pipe, clock)?;
-                Some(Unseen { access, kind, start: at, end: cell.end })
+            .flat_map(|(&at, cell)| {
+                let found = cell.races(kind, pipe, clock);
+                found.map(move |(access, kind)| Unseen { access, kind, start: at, end: cell.end })
             })
             .collect()
     }
@@ -140,17 +141,23 @@ mod tests {
         Access { pipe, epoch: clocks.epoch(pipe), step }
     }
 
+    fn touch(ranges: &mut Ranges, kind: Kind, access: Access, clocks: &Clocks, bytes: (u64, u64)) -> Vec<Race> {
+        let mut races = Races::default();
+        ranges.access(kind, access, clocks.of(access.pipe), bytes, &mut races);
+        races.into_iter().collect()
+    }
+
     #[test]
     fn an_unordered_read_after_write_races_and_an_ordered_one_does_not() {
         let mut clocks = Clocks::new();
         let mut ranges = Ranges::default();
         let write = at(Pipe::Mte2, &clocks, 1);
-        assert_eq!(ranges.access(Kind::Write, write, clocks.of(Pipe::Mte2), 0, 64), None);
+        assert_eq!(touch(&mut ranges, Kind::Write, write, &clocks, (0, 64)), []);
         let read = at(Pipe::V, &clocks, 2);
-        let race = ranges.access(Kind::Read, read, clocks.of(Pipe::V), 32, 96);
-        assert_eq!(race, Some(Race { earlier: write, earlier_kind: Kind::Write, byte: 32 }));
+        let race = touch(&mut ranges, Kind::Read, read, &clocks, (32, 96));
+        assert_eq!(race, [Race { earlier: write, earlier_kind: Kind::Write, byte: 32 }]);
         clocks.order(Pipe::Mte2, Pipe::V);
-        assert_eq!(ranges.access(Kind::Read, at(Pipe::V, &clocks, 3), clocks.of(Pipe::V), 0, 64), None);
+        assert_eq!(touch(&mut ranges, Kind::Read, at(Pipe::V, &clocks, 3), &clocks, (0, 64)), []);
     }
 
     #[test]
@@ -158,10 +165,27 @@ mod tests {
         let clocks = Clocks::new();
         let mut ranges = Ranges::default();
         let read = at(Pipe::Mte3, &clocks, 1);
-        assert_eq!(ranges.access(Kind::Read, read, clocks.of(Pipe::Mte3), 0, 32), None);
-        assert_eq!(ranges.access(Kind::Write, at(Pipe::Mte2, &clocks, 2), clocks.of(Pipe::Mte2), 32, 64), None);
-        let race = ranges.access(Kind::Write, at(Pipe::Mte2, &clocks, 3), clocks.of(Pipe::Mte2), 31, 33);
-        assert_eq!(race.map(|r| (r.earlier, r.byte)), Some((read, 31)));
+        assert_eq!(touch(&mut ranges, Kind::Read, read, &clocks, (0, 32)), []);
+        assert_eq!(touch(&mut ranges, Kind::Write, at(Pipe::Mte2, &clocks, 2), &clocks, (32, 64)), []);
+        let race = touch(&mut ranges, Kind::Write, at(Pipe::Mte2, &clocks, 3), &clocks, (31, 33));
+        assert_eq!(race, [Race { earlier: read, earlier_kind: Kind::Read, byte: 31 }]);
+    }
+
+    #[test]
+    fn every_step_that_races_is_named_once() {
+        let clocks = Clocks::new();
+        let mut ranges = Ranges::default();
+        let load = at(Pipe::Mte2, &clocks, 1);
+        assert_eq!(touch(&mut ranges, Kind::Write, load, &clocks, (0, 64)), []);
+        // A scalar write in the middle, whose own race is its own matter, cuts the load's bytes in two.
+        let scalar = at(Pipe::S, &clocks, 2);
+        assert_eq!(touch(&mut ranges, Kind::Write, scalar, &clocks, (12, 16)).len(), 1);
+        let store = at(Pipe::Mte3, &clocks, 3);
+        let steps = |races: Vec<Race>| races.iter().map(|race| race.earlier.step).collect::<Vec<_>>();
+        assert_eq!(steps(touch(&mut ranges, Kind::Read, store, &clocks, (0, 64))), [1, 2]);
+        // A write is not ordered after the reads either.
+        let overwrite = at(Pipe::V, &clocks, 4);
+        assert_eq!(steps(touch(&mut ranges, Kind::Write, overwrite, &clocks, (0, 64))), [1, 3, 2]);
     }
 
     #[test]
@@ -171,7 +195,7 @@ mod tests {
         for round in 0..1000 {
             for tile in 0..4 {
                 let access = at(Pipe::Mte2, &clocks, round);
-                ranges.access(Kind::Write, access, clocks.of(Pipe::Mte2), tile * 1024, (tile + 1) * 1024);
+                touch(&mut ranges, Kind::Write, access, &clocks, (tile * 1024, (tile + 1) * 1024));
             }
             clocks.order(Pipe::Mte2, Pipe::V);
         }

@@ -136,8 +136,12 @@ pub fn elements() -> Report {
             .label(place(12), "written here, on PIPE_V"),
         Diagnostic::new(rules::SYNC_NEVER_WAITED, place(13), "EVENT_ID1 from PIPE_V to PIPE_MTE3 is never waited for"),
     ];
-    let slot =
-        |index, candidates: &[f64]| Nondeterministic { buffer: "bins".into(), index, candidates: candidates.to_vec() };
+    let slot = |index, candidates: &[f64]| Nondeterministic {
+        buffer: "bins".into(),
+        index,
+        candidates: candidates.to_vec(),
+        complete: true,
+    };
     report.nondeterministic = vec![slot(5, &[1.5, 2.0, 8.25]), slot(33, &[-1.0, 4.0])];
     report
 }
@@ -208,7 +212,7 @@ pub fn long() -> Report {
     }
     report.status = Status::Fault;
     report.nondeterministic =
-        vec![Nondeterministic { buffer: "out".into(), index: 3, candidates: vec![0.5; 1000] }; 1000];
+        vec![Nondeterministic { buffer: "out".into(), index: 3, candidates: vec![0.5; 1000], complete: false }; 1000];
     report.lanes = Lanes { written: 1 << 33, skipped: 5, clamped: 6, wrapped: 7, zeroed: 8, collisions: 9 };
     report
 }
