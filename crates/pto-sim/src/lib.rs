@@ -5,6 +5,7 @@
 //! and whether that was ordered: races by happens-before, flags that hang, bytes never written, tiles that overwrite
 //! each other, results that depend on the warp schedule, and cycles.
 
+mod binding;
 mod clock;
 mod code;
 mod collective;
