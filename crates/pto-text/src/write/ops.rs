@@ -148,27 +148,6 @@ impl<'m> Writer<'m> {
     fn plain(&mut self, kind: &OpKind) -> String {
         let own = |writer: &Self, name: &str| writer.dialect(name);
         match kind {
-            OpKind::Constant { result, value } => self.constant(*result, *value),
-            OpKind::Arithmetic { result, op, lhs, rhs } => {
-                let name = ARITHMETIC.iter().find(|(known, _)| known == op).map_or("addi", |(_, name)| *name);
-                let ty = self.type_of(*lhs);
-                format!("{} = arith.{name} {} : {ty}", self.name(*result), self.values(&[*lhs, *rhs]))
-            }
-            OpKind::Compare { result, predicate, lhs, rhs } => {
-                let name = PREDICATES.iter().find(|(_, known)| known == predicate).map_or("eq", |(name, _)| *name);
-                let ty = self.type_of(*lhs);
-                format!("{} = arith.cmpi {name}, {} : {ty}", self.name(*result), self.values(&[*lhs, *rhs]))
-            }
-            OpKind::Select { result, condition, then, otherwise } => {
-                let ty = self.type_of(*result);
-                let values = self.values(&[*condition, *then, *otherwise]);
-                format!("{} = arith.select {values} : {ty}", self.name(*result))
-            }
-            OpKind::Cast { result, value } => {
-                let (from, to) = (self.type_of(*value), self.type_of(*result));
-                let name = self.cast_name(*value, *result);
-                format!("{} = arith.{name} {} : {from} to {to}", self.name(*result), self.name(*value))
-            }
             OpKind::Yield(values) => format!("scf.yield{}", self.typed(values)),
             OpKind::Return(values) => format!("return{}", self.typed(values)),
             OpKind::MakeView { result, pointer, shape, strides, layout } => {
@@ -227,6 +206,34 @@ impl<'m> Writer<'m> {
                     self.name(*tile),
                     self.operands(&[*rows, *cols])
                 )
+            }
+            _ => self.computed(kind),
+        }
+    }
+
+    /// Constants and arithmetic.
+    fn computed(&mut self, kind: &OpKind) -> String {
+        match kind {
+            OpKind::Constant { result, value } => self.constant(*result, *value),
+            OpKind::Arithmetic { result, op, lhs, rhs } => {
+                let name = ARITHMETIC.iter().find(|(known, _)| known == op).map_or("addi", |(_, name)| *name);
+                let ty = self.type_of(*lhs);
+                format!("{} = arith.{name} {} : {ty}", self.name(*result), self.values(&[*lhs, *rhs]))
+            }
+            OpKind::Compare { result, predicate, lhs, rhs } => {
+                let name = PREDICATES.iter().find(|(_, known)| known == predicate).map_or("eq", |(name, _)| *name);
+                let ty = self.type_of(*lhs);
+                format!("{} = arith.cmpi {name}, {} : {ty}", self.name(*result), self.values(&[*lhs, *rhs]))
+            }
+            OpKind::Select { result, condition, then, otherwise } => {
+                let ty = self.type_of(*result);
+                let values = self.values(&[*condition, *then, *otherwise]);
+                format!("{} = arith.select {values} : {ty}", self.name(*result))
+            }
+            OpKind::Cast { result, value } => {
+                let (from, to) = (self.type_of(*value), self.type_of(*result));
+                let name = self.cast_name(*value, *result);
+                format!("{} = arith.{name} {} : {from} to {to}", self.name(*result), self.name(*value))
             }
             _ => self.access(kind),
         }
