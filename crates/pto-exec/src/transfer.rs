@@ -284,10 +284,11 @@ impl<'a> Region<'a> {
 
     /// Hands out the bytes of each run in the tile and in the tensor, row by row.
     ///
-    /// A region with elements lies inside a tensor with elements, so that no dimension that is divided by is zero.
+    /// The region's rows and columns are some of the tensor's, so that no dimension that one of them is divided by is
+    /// zero.
     #[inline(always)]
     fn each_run(&self, mut run: impl FnMut(Range<usize>, Range<usize>)) {
-        let (rows, cols) = if self.valid.1 == 0 { (0, 0) } else { self.valid };
+        let (rows, cols) = self.valid;
         let size = self.tile.element.size();
         for row in 0..rows {
             let (first, mut col) = (self.row(row), 0);
