@@ -41,4 +41,4 @@ pub use machine::{Argument, Options, Progress, simulate};
 pub use ranks::{RankReport, simulate_rank, simulate_ranks};
 pub use report::{Lanes, Nondeterministic, Operation, Report, Residence, Status};
 pub use trace::{chrome_trace, trace_document, trace_events};
-pub use warps::Warp;
+pub use warps::{SimtLaunch, Warp};

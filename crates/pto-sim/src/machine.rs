@@ -16,7 +16,7 @@ use crate::report::{Lanes, Nondeterministic, Operation, Report, Residence, Statu
 use crate::state::{Buffer, Value};
 use crate::timing::Timing;
 use crate::ub::Contents;
-use crate::warps::{Simt, Warp};
+use crate::warps::{MAX_WARPS, Simt, SimtLaunch};
 use crate::work::Issued;
 
 /// What a parameter of the function is bound to.
@@ -118,7 +118,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) device: Device,
     pub(crate) issued: BTreeMap<u64, Issued>,
     pub(crate) next: u64,
-    pub(crate) plans: Vec<Option<Plan>>,
+    /// The last plans of each step.
+    pub(crate) plans: Vec<Vec<Plan>>,
     pub(crate) collisions: Collisions,
     /// Room for the slots of the next instruction.
     pub(crate) room: Vec<u64>,
@@ -144,7 +145,7 @@ pub(crate) struct Machine<'a> {
     /// Flags that were set again before anyone had waited, and where that was first.
     pub(crate) set_twice: BTreeMap<Flag, Place>,
     spans: Vec<Span>,
-    warps: Vec<Warp>,
+    launches: Vec<SimtLaunch>,
     /// The launch of the instruction that is being executed.
     pub(crate) simt: Option<Simt>,
     spans_dropped: u64,
@@ -172,11 +173,11 @@ impl<'a> Machine<'a> {
             contents: Contents::default(),
             ub_shadow: Shadow::default(),
             device: Device::new(options.max_spans),
-            warps: Vec::new(),
+            launches: Vec::new(),
             simt: None,
             issued: BTreeMap::new(),
             next: 0,
-            plans: vec![None; code.steps.len()],
+            plans: vec![Vec::new(); code.steps.len()],
             collisions: Collisions::default(),
             room: Vec::new(),
             lanes: Lanes::default(),
@@ -242,11 +243,11 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Keeps the warps of the launch that ran from `start` to `end`, while there is room in the trace.
+    /// Keeps the launch that ran from `start` to `end`, while there is room in the trace.
     pub(crate) fn launched(&mut self, start: u64, end: u64, place: Place) {
         let (Some(simt), Some(timing)) = (self.simt.take(), self.timing) else { return };
-        if self.warps.len() < self.options.max_spans {
-            self.warps.extend(simt.warps(timing, (start, end), place));
+        if self.launches.len() < self.options.max_spans / MAX_WARPS {
+            self.launches.push(SimtLaunch { simt, timing, start, end, place });
         }
     }
 
@@ -307,7 +308,7 @@ impl<'a> Machine<'a> {
             operations: std::mem::take(&mut self.operations),
             residences: std::mem::take(&mut self.residences).into_values().collect(),
             spans: std::mem::take(&mut self.spans),
-            warps: std::mem::take(&mut self.warps),
+            launches: std::mem::take(&mut self.launches),
             flags,
             spans_dropped: self.spans_dropped,
             diagnostics: std::mem::take(&mut self.diagnostics),

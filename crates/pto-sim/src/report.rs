@@ -4,7 +4,7 @@ use pto_ir::{Diagnostic, Pipe, Place};
 use pto_isa::{Coalesce, Severity, Target};
 
 use crate::device::{Held, Span};
-use crate::warps::Warp;
+use crate::warps::SimtLaunch;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,8 +110,8 @@ pub struct Report {
     pub spans: Vec<Span>,
     /// Runs that `spans` has no room for.
     pub spans_dropped: u64,
-    /// The warps of the first SIMT launches.
-    pub warps: Vec<Warp>,
+    /// The first SIMT launches.
+    pub launches: Vec<SimtLaunch>,
     /// The first flags that were waited for.
     pub flags: Vec<Held>,
     /// The first gathers and scatters, for pictures.
