@@ -38,6 +38,12 @@ pub(crate) const PARTITION_LANES: usize = 1 << 17;
 /// How many times the second-level cache a table must be for a partition to pay.
 pub(crate) const SPILL: usize = 8;
 
+/// Bytes of the shortest rows that are written past the caches.
+pub(crate) const STREAMED_ROW: usize = 128;
+
+/// Rows from which on waiting for their stores to arrive does not matter.
+pub(crate) const STREAMED_ROWS: usize = 32;
+
 /// How a scatter is carried out; see [`Engine::with_method`](crate::host::Engine::with_method).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {

@@ -4,6 +4,7 @@ use core::slice::ChunksMut;
 
 use pto_isa::{Atomic, ElementType};
 
+use super::cache::Caches;
 use super::cost::{Method, PARALLEL_LANES};
 use super::share::Sample;
 use super::{Engine, cuts};
@@ -12,6 +13,7 @@ use crate::kernel::bounds::{Bounds, Part};
 use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run, gather};
 use crate::kernel::kind::{Kernel, PartLanes, WholeLanes, kernel};
 use crate::kernel::partition::{Chunking, Partition, Split, entry_bytes};
+use crate::kernel::simd::Streams;
 
 /// Below this cap there is too little memory to sort in.
 pub(super) const LEAST_MEMORY: usize = 4 << 20;
@@ -97,12 +99,13 @@ impl Engine {
             return done;
         }
         let size = element.size() as usize;
+        let out = Out { size, streams: self.streams_out(run.length.saturating_mul(size)) };
         if !self.is_parallel(run.length) || run.payload.step != 1 {
             return match lookup.check_whole(self.backend, run) {
-                Some(offsets) => Ok(self.gather_whole(size, tile, whole(run, offsets?), table)),
+                Some(offsets) => Ok(self.gather_whole(out, tile, whole(run, offsets?), table)),
                 None => {
                     self.check_lanes(&lookup, run)?;
-                    Ok(self.gather_part(size, &lookup, run, tile, table))
+                    Ok(self.gather_part(out, &lookup, run, tile, table))
                 }
             };
         }
@@ -125,20 +128,39 @@ impl Engine {
             tasks.push((offsets, run, mine));
         }
         let outside = self.each(tasks, |(offsets, run, tile)| match offsets {
-            Some(Ok(offsets)) => self.gather_whole(size, tile, whole(run, offsets), table),
-            _ => self.gather_part(size, &lookup, run, tile, table),
+            Some(Ok(offsets)) => self.gather_whole(out, tile, whole(run, offsets), table),
+            _ => self.gather_part(out, &lookup, run, tile, table),
         });
         Ok(outside.into_iter().sum())
     }
 
-    fn gather_whole(&self, size: usize, tile: &mut [u8], moved: Moved<'_>, table: &[u8]) -> usize {
-        gather(self.backend, size, tile, moved, table);
+    fn gather_whole(&self, out: Out, tile: &mut [u8], moved: Moved<'_>, table: &[u8]) -> usize {
+        let streams = out.streams.then(Streams::new);
+        gather((self.backend, streams.as_ref()), out.size, tile, moved, table);
         0
     }
 
-    fn gather_part(&self, size: usize, lookup: &Lookup<'_>, run: Run, tile: &mut [u8], table: &[u8]) -> usize {
-        lookup.for_each_block(self.backend, run, &mut |moved| gather(self.backend, size, tile, moved, table))
+    fn gather_part(&self, out: Out, lookup: &Lookup<'_>, run: Run, tile: &mut [u8], table: &[u8]) -> usize {
+        let streams = out.streams.then(Streams::new);
+        lookup.for_each_block(self.backend, run, &mut |moved| {
+            gather((self.backend, streams.as_ref()), out.size, tile, moved, table);
+        })
     }
+
+    /// True if an output of this many bytes is written past the caches.
+    pub(super) fn streams_out(&self, bytes: usize) -> bool {
+        // The method stands for sizes beyond those that tests have the time for.
+        self.method == Some(Method::Partitioned) || bytes > Caches::get().l2
+    }
+}
+
+/// What a gather writes.
+#[derive(Clone, Copy)]
+struct Out {
+    /// Bytes of an element.
+    size: usize,
+    /// It is written past the caches.
+    streams: bool,
 }
 
 /// A whole run as one block.
@@ -188,7 +210,8 @@ impl Scatter<'_> {
     /// As [`direct`](Self::direct), looking at lanes just before they are carried out, in `memory` as long as the table.
     fn direct_with_undo(&self, table: &mut [u8], memory: &mut [u8]) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, run, tile } = *self;
-        memory.copy_from_slice(table);
+        // Past the caches, where the table is wanted.
+        Streams::new().copy(memory, table);
         let done = match self.whole_words() {
             Some(words) => {
                 let lanes = WholeLanes { words, capacity: lookup.resolver.capacity };
@@ -223,32 +246,20 @@ impl Scatter<'_> {
     /// Each thread scatters what falls into its part of the table.
     fn owned(&self, table: &mut [u8], sample: &Sample) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, run, tile } = *self;
-        let mut resolver = lookup.resolver;
-        let saved = self.undo_is_cheaper(table).then(|| table.to_vec());
-        match saved {
-            // Lanes out of range are dropped for now, and counted.
-            Some(_) => resolver.bounds = Bounds::Drop,
-            None => engine.check_lanes(&lookup, run)?,
-        }
-        let parts = sample.parts(resolver.capacity, engine.threads.get());
+        // Threads look at lanes in less time than one takes to save the table.
+        engine.check_lanes(&lookup, run)?;
+        let parts = sample.parts(lookup.resolver.capacity, engine.threads.get());
         let words = self.whole_words();
         let outside = engine.each(split_parts(table, &parts, kernel.size()), |(part, table)| {
             if let Some(words) = words {
-                let lanes = PartLanes { words, part, capacity: resolver.capacity };
-                return kernel.scatter_part(engine.backend, table, lanes, self.values());
+                kernel.scatter_part(engine.backend, table, PartLanes { words, part }, self.values());
+                return 0;
             }
-            let lookup = Lookup { resolver: resolver.within(part), ..lookup };
+            let lookup = Lookup { resolver: lookup.resolver.within(part), ..lookup };
             lookup.for_each_block(engine.backend, run, &mut |moved| kernel.scatter(engine.backend, table, moved, tile))
         });
         // Every thread has seen every lane.
-        let outside = outside.first().copied().unwrap_or(0);
-        match saved {
-            Some(saved) if outside > 0 => {
-                table.copy_from_slice(&saved);
-                Err(Outside)
-            }
-            _ => Ok(outside),
-        }
+        Ok(outside.first().copied().unwrap_or(0))
     }
 
     /// Sorts lanes by destination and applies them; gives the table back if there is no memory for it.

@@ -2,7 +2,8 @@
 
 use pto_isa::{Atomic, ElementType};
 
-use super::cost::{Method, PARALLEL_BYTES};
+use super::cache::Caches;
+use super::cost::{Method, PARALLEL_BYTES, SPILL, STREAMED_ROW, STREAMED_ROWS};
 use super::elements::split_parts;
 use super::share::Sample;
 use super::{Engine, cuts};
@@ -10,6 +11,7 @@ use crate::kernel::address::AddressMap;
 use crate::kernel::elements::{Lookup, Outside, Run};
 use crate::kernel::kind::kernel;
 use crate::kernel::rows::{RowBlock, Segment, gather};
+use crate::kernel::simd::Streams;
 
 impl Engine {
     /// True if this many rows of this many elements get more than the caller's thread.
@@ -20,6 +22,14 @@ impl Engine {
             Some(method) => method != Method::Direct,
         };
         enough && self.threads.get() > 1
+    }
+
+    /// True if rows of this many elements that replace others in a table are written past the caches: the table is far
+    /// beyond them, and lines are mostly written whole.
+    fn streams_rows(&self, rows: usize, segments: &[Segment], size: usize, table_bytes: usize) -> bool {
+        let long = segments.iter().all(|segment| segment.length * size >= STREAMED_ROW);
+        let many = rows >= STREAMED_ROWS && table_bytes > Caches::get().l2.saturating_mul(SPILL);
+        self.method == Some(Method::Partitioned) || (long && many)
     }
 
     /// Scatters the rows of a run; returns how many lanes were out of range.
@@ -34,9 +44,12 @@ impl Engine {
     ) -> Result<usize, Outside> {
         self.check_lanes(&lookup, run)?;
         let (kernel, size) = (kernel(element, atomic), element.size() as usize);
+        let streams_out = atomic == Atomic::None && self.streams_rows(run.length, segments, size, table.len());
         let scatter = |lookup: Lookup<'_>, table: &mut [u8]| {
+            let streams = streams_out.then(Streams::new);
             lookup.for_each_block(self.backend, run, &mut |moved| {
-                kernel.scatter_rows(self.backend, table, RowBlock { moved, segments }, tile);
+                let block = RowBlock { moved, segments, streams: streams.as_ref() };
+                kernel.scatter_rows(self.backend, table, block, tile);
             })
         };
         let reach = segments.iter().map(|segment| segment.table + segment.length).max().unwrap_or(0);
@@ -69,9 +82,13 @@ impl Engine {
     ) -> Result<usize, Outside> {
         self.check_lanes(&lookup, run)?;
         let size = element.size() as usize;
+        let elements: usize = segments.iter().map(|segment| segment.length).sum();
+        let streams_out = self.streams_out(run.length.saturating_mul(elements * size));
         let collect = |run: Run, tile: &mut [u8]| {
+            let streams = streams_out.then(Streams::new);
             lookup.for_each_block(self.backend, run, &mut |moved| {
-                gather(self.backend, size, tile, RowBlock { moved, segments }, table);
+                let block = RowBlock { moved, segments, streams: streams.as_ref() };
+                gather(self.backend, size, tile, block, table);
             })
         };
         let reach = segments.iter().map(|segment| segment.tile + segment.length).max().unwrap_or(0);

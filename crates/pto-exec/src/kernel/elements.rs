@@ -5,7 +5,7 @@ use super::address::AddressMap;
 use super::bounds::{Block, Resolved, Resolver, count_outside};
 use super::lanes::{LaneReader, Strided};
 use super::offsets::{AnyOffsets, Offsets, Word};
-use super::simd::{Backend, Simd, Task};
+use super::simd::{Backend, Simd, Streams, Task};
 use super::transfer;
 
 /// Index lanes and payload positions that belong together.
@@ -206,20 +206,32 @@ impl<'a, W: Word> Task for Check<'a, W> {
     }
 }
 
-/// Gathers elements of `size` bytes, zero for lanes that were dropped.
-pub(crate) fn gather(backend: Backend, size: usize, tile: &mut [u8], moved: Moved<'_>, table: &[u8]) {
+/// Gathers elements of `size` bytes, zero for lanes that were dropped, past the caches where that is allowed and possible.
+pub(crate) fn gather(
+    (backend, streams): (Backend, Option<&Streams>),
+    size: usize,
+    tile: &mut [u8],
+    moved: Moved<'_>,
+    table: &[u8],
+) {
     match size {
-        1 => gather_as::<1>(backend, tile, moved, table),
-        2 => gather_as::<2>(backend, tile, moved, table),
-        4 => gather_as::<4>(backend, tile, moved, table),
-        _ => gather_as::<8>(backend, tile, moved, table),
+        1 => gather_as::<1>(backend, streams, tile, moved, table),
+        2 => gather_as::<2>(backend, streams, tile, moved, table),
+        4 => gather_as::<4>(backend, streams, tile, moved, table),
+        _ => gather_as::<8>(backend, streams, tile, moved, table),
     }
 }
 
 /// Tables of up to this many elements of 4 bytes, 4 MiB, are read by the vector unit's gather instruction.
 const GATHER_ELEMENTS: usize = 1 << 20;
 
-fn gather_as<const N: usize>(backend: Backend, tile: &mut [u8], moved: Moved<'_>, table: &[u8]) {
+fn gather_as<const N: usize>(
+    backend: Backend,
+    streams: Option<&Streams>,
+    tile: &mut [u8],
+    moved: Moved<'_>,
+    table: &[u8],
+) {
     let (tile, table) = (tile.as_chunks_mut::<N>().0, table.as_chunks::<N>().0);
     match moved.offsets {
         // Beyond the cache the vector unit waits for the slowest of its lanes, and single loads overlap better.
@@ -227,7 +239,7 @@ fn gather_as<const N: usize>(backend: Backend, tile: &mut [u8], moved: Moved<'_>
             if N == 4 && moved.positions.is_none() && moved.payload.step == 1 && table.len() <= GATHER_ELEMENTS =>
         {
             let tile = bytemuck::cast_slice_mut(&mut tile[moved.payload.start..][..offsets.len()]);
-            backend.run(Gather4 { tile, table: bytemuck::cast_slice(table), offsets });
+            backend.run(Gather4 { tile, table: bytemuck::cast_slice(table), offsets, streams });
         }
         AnyOffsets::Narrow(offsets) => gather_words(tile, moved, table, offsets),
         AnyOffsets::Wide(offsets) => gather_words(tile, moved, table, offsets),
@@ -250,6 +262,7 @@ struct Gather4<'a> {
     tile: &'a mut [[u8; 4]],
     table: &'a [[u8; 4]],
     offsets: Offsets<'a, [u8; 4]>,
+    streams: Option<&'a Streams>,
 }
 
 impl Task for Gather4<'_> {
@@ -257,6 +270,6 @@ impl Task for Gather4<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        simd.gather4(self.tile, self.table, self.offsets);
+        simd.gather4(self.tile, self.table, self.offsets, self.streams);
     }
 }

@@ -9,11 +9,11 @@ use core::marker::PhantomData;
 use pto_isa::{Atomic, ElementType};
 
 use super::BLOCK;
-use super::bounds::{Part, count_outside};
+use super::bounds::Part;
 use super::combine::Combine;
 use super::elements::Moved;
 use super::lanes::Strided;
-use super::offsets::{AnyOffsets, Offsets, Word};
+use super::offsets::{AnyOffsets, KEEP, KeptLanes, Offsets, Word};
 use super::partition::Entry;
 use super::rows::{RowBlock, prefetch};
 use super::simd::{self, Backend, Simd, Task};
@@ -27,9 +27,9 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
     /// Combines elements of `tile` into those places of `table`, in order.
     fn scatter(&self, backend: Backend, table: &mut [u8], moved: Moved<'_>, tile: &[u8]);
 
-    /// Combines what falls into a part of a table, which `table` is, in order; returns how many of all lanes are at or
-    /// beyond the capacity. Lanes are their own offsets, and stand for as many elements of `values`.
-    fn scatter_part(&self, backend: Backend, table: &mut [u8], lanes: PartLanes<'_>, values: &[u8]) -> usize;
+    /// Combines what falls into a part of a table, which `table` is, in order. Lanes are their own offsets, and stand for as
+    /// many elements of `values`.
+    fn scatter_part(&self, backend: Backend, table: &mut [u8], lanes: PartLanes<'_>, values: &[u8]);
 
     /// Combines lanes that are their own offsets, in order, looking at them on the way: false as soon as one is at or
     /// beyond the capacity.
@@ -57,7 +57,6 @@ pub(crate) struct WholeLanes<'a> {
 pub(crate) struct PartLanes<'a> {
     pub(crate) words: &'a [[u8; 4]],
     pub(crate) part: Part,
-    pub(crate) capacity: u64,
 }
 
 /// Runs a body with `$n`, the bytes of an element type, and `$c`, what an operation does to one.
@@ -146,7 +145,7 @@ impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
         }
     }
 
-    fn scatter_part(&self, backend: Backend, table: &mut [u8], lanes: PartLanes<'_>, values: &[u8]) -> usize {
+    fn scatter_part(&self, backend: Backend, table: &mut [u8], lanes: PartLanes<'_>, values: &[u8]) {
         let (table, values) = (table.as_chunks_mut::<N>().0, values.as_chunks::<N>().0);
         backend.run(ScatterPart { table, lanes, values, combine: PhantomData::<C> })
     }
@@ -226,23 +225,22 @@ struct ScatterPart<'a, const N: usize, C> {
 }
 
 impl<const N: usize, C: Combine<N>> Task for ScatterPart<'_, N, C> {
-    type Output = usize;
+    type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> usize {
-        let Self { table, lanes: PartLanes { words, part, capacity }, values, .. } = self;
-        let (mut kept, mut positions) = ([[0; 4]; BLOCK], [0; BLOCK]);
-        let mut outside = 0;
-        for (words, values) in words.chunks(BLOCK).zip(values.chunks(BLOCK)) {
-            if Word::largest(words) >= capacity {
-                outside += count_outside(words, capacity);
-            }
-            let range = (part.base, part.length);
-            let (offsets, positions) = Offsets::keep(simd, words, range, &mut kept, &mut positions);
-            let dense = Strided { start: 0, step: 1 };
-            transfer::scatter_some::<N, C, _, S>(simd, table, offsets, values, dense, positions);
+    fn run<S: Simd>(self, simd: S) {
+        let Self { table, lanes: PartLanes { words, part }, values, .. } = self;
+        let mut kept = KeptLanes::<N>::new(part);
+        for (words, values) in words.chunks(KEEP).zip(values.chunks(KEEP)) {
+            kept.add(simd, words, values);
+            let (offsets, values) = kept.all();
+            // The last ones wait for those to come, whose slots are asked for in the meantime.
+            let count = offsets.len().saturating_sub(transfer::AHEAD);
+            transfer::scatter_first::<N, C, _, S>(simd, table, offsets, values, count);
+            kept.take_off(count);
         }
-        outside
+        let (offsets, values) = kept.all();
+        transfer::scatter_first::<N, C, _, S>(simd, table, offsets, values, offsets.len());
     }
 }
 
@@ -259,16 +257,26 @@ impl<const N: usize, C: Combine<N>> Task for ScatterRows<'_, N, C> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let Self { table, block, tile, .. } = self;
-        block.prefetch_first(table);
+        // Lines that are written whole and past the caches are not wanted in them.
+        let streams = if C::READS { None } else { block.streams };
+        if streams.is_none() {
+            block.prefetch_first(table);
+        }
         // Inlined by force: a closure on its own is compiled without the instruction set.
         block.for_each_row(
             #[inline(always)]
             |start, base, ahead| {
-                prefetch(table, ahead, block.segments);
+                if streams.is_none() {
+                    prefetch(table, ahead, block.segments);
+                }
                 let Some(base) = base else { return };
                 for segment in block.segments {
                     let row = &mut table[base + segment.table..][..segment.length];
-                    C::combine_row(simd, row, &tile[start + segment.tile..][..segment.length]);
+                    let new = &tile[start + segment.tile..][..segment.length];
+                    match streams {
+                        Some(streams) => streams.copy(row.as_flattened_mut(), new.as_flattened()),
+                        None => C::combine_row(simd, row, new),
+                    }
                 }
             },
         );

@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use super::bounds::Part;
 use super::modulus::Modulus;
 use super::simd::Simd;
 
@@ -168,6 +169,51 @@ impl<'a, W: Word> Offsets<'a, W> {
     #[inline(always)]
     pub(crate) fn limit(self) -> u64 {
         self.limit
+    }
+}
+
+/// Lanes that [`KeptLanes::add`] takes at most.
+pub(crate) const KEEP: usize = 1024;
+
+/// Offsets below a limit with their values: those of the lanes of one part of a table.
+pub(crate) struct KeptLanes<const N: usize> {
+    /// The first `count` are below the length of the part.
+    words: [[u8; 4]; 2 * KEEP],
+    values: [[u8; N]; 2 * KEEP],
+    count: usize,
+    part: Part,
+}
+
+impl<const N: usize> KeptLanes<N> {
+    #[inline(always)]
+    pub(crate) fn new(part: Part) -> Self {
+        Self { words: [[0; 4]; 2 * KEEP], values: [[0; N]; 2 * KEEP], count: 0, part }
+    }
+
+    /// Adds those of the lanes that go to the part.
+    ///
+    /// # Panics
+    /// If these are more than [`KEEP`], or as many have not been [taken off](Self::take_off).
+    #[inline(always)]
+    pub(crate) fn add<S: Simd>(&mut self, simd: S, words: &[[u8; 4]], values: &[[u8; N]]) {
+        let Self { words: kept, values: kept_values, count, part } = self;
+        let (kept, kept_values) = (&mut kept[*count..], &mut kept_values[*count..]);
+        // Implementors of `Simd` promise that these are below the length.
+        *count += simd.keep_values((words, values), (part.base, part.length), kept, kept_values);
+    }
+
+    /// All lanes and their values.
+    #[inline(always)]
+    pub(crate) fn all(&self) -> (Offsets<'_, [u8; 4]>, &[[u8; N]]) {
+        (Offsets { words: &self.words[..self.count], limit: self.part.length }, &self.values[..self.count])
+    }
+
+    /// Takes the first lanes off.
+    #[inline(always)]
+    pub(crate) fn take_off(&mut self, first: usize) {
+        self.words.copy_within(first..self.count, 0);
+        self.values.copy_within(first..self.count, 0);
+        self.count -= first;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::elements::Moved;
 use super::offsets::AnyOffsets;
-use super::simd::{self, Backend, Simd, Task};
+use super::simd::{self, Backend, Simd, Streams, Task};
 
 /// Cache lines of each row that are asked for; the machine's prefetchers find the rest.
 const LINES: usize = 4;
@@ -10,8 +10,11 @@ const LINES: usize = 4;
 /// Cache lines that are under way at a time: as many as the second-level cache keeps track of.
 const IN_FLIGHT: usize = 48;
 
+/// Rows of up to this many bytes are asked for before they are copied through the caches.
+const ASKED_BYTES: usize = 512;
+
 /// Rows of up to this many bytes are copied in place, longer ones by a call.
-const INLINE_BYTES: usize = 512;
+const INLINE_BYTES: usize = 4096;
 
 /// A piece of a row that is contiguous in both the tile and the table, in elements from the row's start in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub(crate) struct RowBlock<'a> {
     pub(crate) moved: Moved<'a>,
     /// The pieces of each.
     pub(crate) segments: &'a [Segment],
+    /// Rows that are replaced are written past the caches.
+    pub(crate) streams: Option<&'a Streams>,
 }
 
 impl RowBlock<'_> {
@@ -128,16 +133,28 @@ impl<const N: usize> Task for Gather<'_, N> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
         let Self { tile, block, table } = self;
-        block.prefetch_first(table);
+        // Stores that wait for their own lines leave the machine's prefetchers the time for those of long rows.
+        let asks = block.streams.is_some() || block.segments.iter().any(|segment| segment.length * N <= ASKED_BYTES);
+        if asks {
+            block.prefetch_first(table);
+        }
         // Inlined by force: a closure on its own is compiled without the instruction set.
         block.for_each_row(
             #[inline(always)]
             |start, base, ahead| {
-                prefetch(table, ahead, block.segments);
+                if asks {
+                    prefetch(table, ahead, block.segments);
+                }
                 for segment in block.segments {
                     let row = &mut tile[start + segment.tile..][..segment.length];
                     match base {
-                        Some(base) => copy(row, &table[base + segment.table..][..segment.length]),
+                        Some(base) => {
+                            let from = &table[base + segment.table..][..segment.length];
+                            match block.streams {
+                                Some(streams) => streams.copy(row.as_flattened_mut(), from.as_flattened()),
+                                None => copy(row, from),
+                            }
+                        }
                         None => row.fill([0; N]),
                     }
                 }

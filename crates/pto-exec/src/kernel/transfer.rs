@@ -24,7 +24,7 @@ fn assert_run_inside(run: Strided, count: usize, length: usize) {
 }
 
 /// Lanes between asking for a slot and replacing it.
-const AHEAD: usize = 32;
+pub(crate) const AHEAD: usize = 32;
 
 /// Tables of up to this many bytes are in the first-level cache soon anyway.
 const NEAR_BYTES: usize = 1 << 15;
@@ -109,6 +109,28 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             }
         }
     }
+}
+
+/// As [`scatter`] for dense values, the first `count` lanes of them. The slots of those that come later are asked for.
+#[inline(always)]
+pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
+    simd: S,
+    table: &mut [[u8; N]],
+    offsets: Offsets<'_, W>,
+    values: &[[u8; N]],
+    count: usize,
+) {
+    assert_inside(offsets, table.len());
+    let (all, values) = (offsets.words(), &values[..count]);
+    let words = &all[..count];
+    if let Some(slot) = common(words) {
+        let slot = &mut table[slot.get() as usize];
+        *slot = values.iter().fold(*slot, |old, new| C::combine(simd, old, *new));
+        return;
+    }
+    let ahead = if asks_ahead::<N, C>(table) { &all[AHEAD.min(all.len())..] } else { &[] };
+    // SAFETY: every word is below `table.len()` by the assertion above.
+    unsafe { put_all(table, words, values.iter().copied(), ahead, |slot, new| C::put(simd, slot, new)) };
 }
 
 /// The one word that all are, if there are several.
@@ -212,7 +234,7 @@ pub(crate) fn gather_some<const N: usize, W: Word>(
 #[cfg(test)]
 mod tests {
     use super::super::combine::{Add, Replace};
-    use super::super::simd::{Backend, Task};
+    use super::super::simd::{Backend, Streams, Task};
     use super::*;
 
     const GUARD: [u8; 4] = [0xee; 4];
@@ -232,7 +254,10 @@ mod tests {
                 Self::Set(table, offsets, tile, run) => scatter::<4, Replace, _, _>(simd, table, offsets, tile, run),
                 Self::Add(table, offsets, tile, run) => scatter::<4, Add<u32>, _, _>(simd, table, offsets, tile, run),
                 Self::Get(tile, run, table, offsets) if run.step == 1 => {
-                    simd.gather4(&mut tile[run.start..][..offsets.len()], table, offsets);
+                    let tile = &mut tile[run.start..][..offsets.len()];
+                    simd.gather4(tile, table, offsets, None);
+                    tile.fill(GUARD);
+                    simd.gather4(tile, table, offsets, Some(&Streams::new()));
                 }
                 Self::Get(tile, run, table, offsets) => gather(tile, run, table, offsets),
             }

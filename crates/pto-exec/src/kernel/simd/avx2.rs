@@ -4,7 +4,7 @@
 #![expect(unsafe_code, reason = "vector instructions that the compiler does not choose by itself")]
 
 use core::arch::x86_64::{
-    __m128i, _MM_FROUND_TO_NEAREST_INT, _mm_add_ss, _mm_cvtph_ps, _mm_cvtps_ph, _mm_extract_epi16, _mm_loadu_si128,
+    __m128i, _MM_FROUND_TO_NEAREST_INT, _mm_add_ss, _mm_cvtph_ps, _mm_cvtps_ph, _mm_cvtsi128_si32, _mm_loadu_si128,
     _mm_storeu_si128, _mm256_add_ps, _mm256_cvtph_ps, _mm256_cvtps_ph,
 };
 
@@ -40,7 +40,8 @@ pub(super) unsafe fn add_f16(a: u16, b: u16) -> u16 {
     // SAFETY: the caller vouches for both; the instructions touch registers only.
     unsafe {
         let (a, b) = (_mm_cvtph_ps(widened(a)), _mm_cvtph_ps(widened(b)));
-        _mm_extract_epi16::<0>(_mm_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm_add_ss(a, b))) as u16
+        // Not an extraction, which would compete with the conversions for the one port that shuffles.
+        _mm_cvtsi128_si32(_mm_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm_add_ss(a, b))) as u16
     }
 }
 
@@ -66,7 +67,7 @@ unsafe fn widened(bits: u16) -> __m128i {
     register
 }
 
-// SAFETY: `keep` is the portable one.
+// SAFETY: `keep` and `keep_values` are the portable ones.
 unsafe impl Simd for Avx2 {
     #[inline(always)]
     fn add_f16(self, a: u16, b: u16) -> u16 {

@@ -4,12 +4,14 @@
 use core::arch::x86_64::{
     __m512i, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_ET0, _MM_HINT_T0, _mm_prefetch, _mm256_loadu_si256,
     _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_ps, _mm512_castsi512_si256, _mm512_cmplt_epu32_mask,
-    _mm512_cmplt_epu64_mask, _mm512_cvtph_ps, _mm512_cvtps_ph, _mm512_i32gather_epi32, _mm512_loadu_si512,
-    _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32,
-    _mm512_storeu_si512, _mm512_sub_epi32, _mm512_sub_epi64,
+    _mm512_cmplt_epu64_mask, _mm512_cvtepi32_epi16, _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_ph,
+    _mm512_i32gather_epi32, _mm512_loadu_si512, _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64,
+    _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_storeu_si512, _mm512_stream_si512,
+    _mm512_sub_epi32, _mm512_sub_epi64,
 };
 
-use super::{Simd, Task, avx2, portable};
+use super::stream::LINE;
+use super::{Simd, Streams, Task, avx2, portable};
 use crate::kernel::offsets::{Offsets, Word};
 use crate::kernel::transfer;
 
@@ -91,10 +93,93 @@ impl Avx512 {
         }
         count
     }
+
+    /// [`Simd::keep_values`] for values of 4 or 2 bytes, all words that come in chunks of 16.
+    #[inline(always)]
+    fn keep_values16<const N: usize>(
+        self,
+        chunks: &[[[u8; 4]; 16]],
+        values: &[[[u8; N]; 16]],
+        range: (u32, u32),
+        kept: &mut [[u8; 4]],
+        kept_values: &mut [[u8; N]],
+    ) -> usize {
+        const { assert!(N == 4 || N == 2) };
+        assert!(kept.len() >= chunks.len() * 16 && kept_values.len() >= chunks.len() * 16);
+        let mut count = 0;
+        for (chunk, values) in chunks.iter().zip(values) {
+            // SAFETY: `self` proves AVX-512F. The loads read the 64 bytes of `chunk` and the 16 values, 64 or 32 bytes.
+            // `count` is at most 16 for each turn before this one, so that the stores, of 16 elements each, end at or
+            // before element `16 * chunks.len()`, which the assertion has found inside. Any alignment will do. A
+            // prefetch faults at no address.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(chunk.as_ptr().wrapping_add(AHEAD).cast());
+                _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().wrapping_add(AHEAD).cast());
+                let words = _mm512_loadu_si512(chunk.as_ptr().cast());
+                let offsets = _mm512_sub_epi32(words, _mm512_set1_epi32(range.0 as i32));
+                let mask = _mm512_cmplt_epu32_mask(offsets, _mm512_set1_epi32(range.1 as i32));
+                let offsets = _mm512_maskz_compress_epi32(mask, offsets);
+                _mm512_storeu_si512(kept.as_mut_ptr().add(count).cast(), offsets);
+                let to = kept_values.as_mut_ptr().add(count);
+                if N == 4 {
+                    let values = _mm512_loadu_si512(values.as_ptr().cast());
+                    _mm512_storeu_si512(to.cast(), _mm512_maskz_compress_epi32(mask, values));
+                } else {
+                    // Compressing 2 bytes would take AVX-512 VBMI2.
+                    let values = _mm512_cvtepu16_epi32(_mm256_loadu_si256(values.as_ptr().cast()));
+                    let values = _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(mask, values));
+                    _mm256_storeu_si256(to.cast(), values);
+                }
+                count += mask.count_ones() as usize;
+            }
+        }
+        count
+    }
+
+    /// [`Simd::gather4`], 16 elements a turn.
+    #[inline(always)]
+    fn gather16(self, destination: &mut [[u8; 4]], table: &[[u8; 4]], offsets: Offsets<'_, [u8; 4]>) {
+        assert!(offsets.limit() <= (table.len() as u64).min(1 << 31) && offsets.len() == destination.len());
+        let (slots, tail) = destination.as_chunks_mut::<16>();
+        let body = slots.len() * 16;
+        for (slots, words) in slots.iter_mut().zip(offsets.words().as_chunks::<16>().0) {
+            // SAFETY: `self` proves AVX-512F. Each word is below `offsets.limit()`, which is at most `table.len()`
+            // and 2^31: every lane reads one element of `table`. The store writes the 64 bytes of `slots`.
+            unsafe {
+                // The machine's prefetchers lose both streams among the other accesses. A prefetch faults at no address.
+                _mm_prefetch::<_MM_HINT_T0>(words.as_ptr().wrapping_add(AHEAD).cast());
+                _mm_prefetch::<_MM_HINT_ET0>(slots.as_ptr().wrapping_add(AHEAD).cast());
+                let words = _mm512_loadu_si512(words.as_ptr().cast());
+                let values = _mm512_i32gather_epi32::<4>(words, table.as_ptr().cast());
+                _mm512_storeu_si512(slots.as_mut_ptr().cast(), values);
+            }
+        }
+        transfer::gather_each(tail, table, offsets.part(body..offsets.len()));
+    }
+
+    /// As [`gather16`](Self::gather16), past the caches.
+    #[inline(always)]
+    fn stream16(self, destination: &mut [[u8; 4]], table: &[[u8; 4]], offsets: Offsets<'_, [u8; 4]>, _: &Streams) {
+        assert!(offsets.limit() <= (table.len() as u64).min(1 << 31) && offsets.len() == destination.len());
+        let (slots, tail) = destination.as_chunks_mut::<16>();
+        let body = slots.len() * 16;
+        assert!(body == 0 || slots.as_ptr().cast::<u8>().align_offset(LINE) == 0, "a line begins at a multiple of 64");
+        for (slots, words) in slots.iter_mut().zip(offsets.words().as_chunks::<16>().0) {
+            // SAFETY: as in `gather16`; the first line is aligned by the assertion, and so are all others, which follow
+            // it at distances of 64 bytes. The `Streams` waits for the stores.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(words.as_ptr().wrapping_add(AHEAD).cast());
+                let words = _mm512_loadu_si512(words.as_ptr().cast());
+                let values = _mm512_i32gather_epi32::<4>(words, table.as_ptr().cast());
+                _mm512_stream_si512(slots.as_mut_ptr().cast(), values);
+            }
+        }
+        transfer::gather_each(tail, table, offsets.part(body..offsets.len()));
+    }
 }
 
-// SAFETY: `keep` keeps the lanes of a mask that says `offset < length`, and their numbers, which are below those of the
-// words; its tail is the portable one's, moved by the length of the body.
+// SAFETY: `keep` and `keep_values` keep the lanes of a mask that says `offset < length`; their tails are the portable ones',
+// behind what the body kept.
 unsafe impl Simd for Avx512 {
     #[inline(always)]
     fn keep<W: Word>(self, words: &[W], base: u64, length: u64, kept: &mut [W], positions: &mut [u32]) -> usize {
@@ -120,27 +205,54 @@ unsafe impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn gather4(self, destination: &mut [[u8; 4]], table: &[[u8; 4]], offsets: Offsets<'_, [u8; 4]>) {
+    fn keep_values<const N: usize>(
+        self,
+        (words, values): (&[[u8; 4]], &[[u8; N]]),
+        (base, length): (u64, u64),
+        kept: &mut [[u8; 4]],
+        kept_values: &mut [[u8; N]],
+    ) -> usize {
+        let (Ok(low), Ok(high)) = (u32::try_from(base), u32::try_from(length)) else {
+            return portable::keep_values((words, values), (base, length), kept, kept_values);
+        };
+        assert!(words.len() == values.len(), "each word has a value");
+        let ((chunks, words), (value_chunks, values)) = (words.as_chunks::<16>(), values.as_chunks::<16>());
+        let count = match N {
+            4 => {
+                let (values, kept_values) = (bytemuck::cast_slice(value_chunks), bytemuck::cast_slice_mut(kept_values));
+                self.keep_values16::<4>(chunks, values, (low, high), kept, kept_values)
+            }
+            2 => {
+                let (values, kept_values) = (bytemuck::cast_slice(value_chunks), bytemuck::cast_slice_mut(kept_values));
+                self.keep_values16::<2>(chunks, values, (low, high), kept, kept_values)
+            }
+            _ => {
+                let (words, values) = (chunks.as_flattened(), value_chunks.as_flattened());
+                portable::keep_values((words, values), (base, length), kept, kept_values)
+            }
+        };
+        let (kept, kept_values) = (&mut kept[count..], &mut kept_values[count..]);
+        count + portable::keep_values((words, values), (base, length), kept, kept_values)
+    }
+
+    #[inline(always)]
+    fn gather4(
+        self,
+        destination: &mut [[u8; 4]],
+        table: &[[u8; 4]],
+        offsets: Offsets<'_, [u8; 4]>,
+        streams: Option<&Streams>,
+    ) {
+        assert!(offsets.limit() <= table.len() as u64 && offsets.len() == destination.len());
         // The instruction reads its offsets as signed.
         if offsets.limit() > 1 << 31 {
             return transfer::gather_each(destination, table, offsets);
         }
-        assert!(offsets.limit() <= table.len() as u64 && offsets.len() == destination.len());
-        let body = destination.len() / 16 * 16;
-        let slots = destination[..body].as_chunks_mut::<16>().0;
-        for (slots, words) in slots.iter_mut().zip(offsets.words().as_chunks::<16>().0) {
-            // SAFETY: `self` proves AVX-512F. Each word is below `offsets.limit()`, which is at most `table.len()`
-            // and 2^31: every lane reads one element of `table`. The store writes the 64 bytes of `slots`.
-            unsafe {
-                // The machine's prefetchers lose both streams among the other accesses. A prefetch faults at no address.
-                _mm_prefetch::<_MM_HINT_T0>(words.as_ptr().wrapping_add(AHEAD).cast());
-                _mm_prefetch::<_MM_HINT_ET0>(slots.as_ptr().wrapping_add(AHEAD).cast());
-                let words = _mm512_loadu_si512(words.as_ptr().cast());
-                let values = _mm512_i32gather_epi32::<4>(words, table.as_ptr().cast());
-                _mm512_storeu_si512(slots.as_mut_ptr().cast(), values);
-            }
-        }
-        transfer::gather_each(&mut destination[body..], table, offsets.part(body..offsets.len()));
+        let Some(streams) = streams else { return self.gather16(destination, table, offsets) };
+        let head = destination.as_ptr().align_offset(LINE).min(destination.len());
+        let ((first, rest), length) = (destination.split_at_mut(head), offsets.len());
+        transfer::gather_each(first, table, offsets.part(0..head));
+        self.stream16(rest, table, offsets.part(head..length), streams);
     }
 
     #[inline(always)]

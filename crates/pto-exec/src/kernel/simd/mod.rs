@@ -11,6 +11,7 @@ mod avx2;
 mod avx512;
 mod portable;
 pub(crate) mod scalar;
+mod stream;
 
 use std::sync::OnceLock;
 
@@ -19,14 +20,15 @@ use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 use avx512::Avx512;
 use portable::Portable;
+pub(crate) use stream::Streams;
 
 use super::offsets::{Offsets, Word};
 
 /// Operations whose best form depends on the instruction set.
 ///
 /// # Safety
-/// What [`keep`](Self::keep) returns is true: that many words of `kept` are below `length`. They are used as offsets
-/// without another look.
+/// What [`keep`](Self::keep) and [`keep_values`](Self::keep_values) return is true: that many words of `kept` are below
+/// `length`. They are used as offsets without another look.
 pub(crate) unsafe trait Simd: Copy + Send + Sync {
     /// Moves the words `w` with `w - base < length` to the front of `kept`, less `base`, and where they stood to
     /// `positions`; returns how many there are. The rest of both outputs is scratch.
@@ -38,9 +40,30 @@ pub(crate) unsafe trait Simd: Copy + Send + Sync {
         portable::keep(words, base, length, kept, positions)
     }
 
-    /// `destination[k] = table[offsets[k]]` for elements of 4 bytes and offsets of 4 bytes.
+    /// As [`keep`](Self::keep) for words of 4 bytes, with the values that go with the words instead of where they stood.
+    ///
+    /// # Panics
+    /// If an output is shorter than `words`, rounded up to 16, or there are not as many values as words.
     #[inline(always)]
-    fn gather4(self, destination: &mut [[u8; 4]], table: &[[u8; 4]], offsets: Offsets<'_, [u8; 4]>) {
+    fn keep_values<const N: usize>(
+        self,
+        (words, values): (&[[u8; 4]], &[[u8; N]]),
+        range: (u64, u64),
+        kept: &mut [[u8; 4]],
+        kept_values: &mut [[u8; N]],
+    ) -> usize {
+        portable::keep_values((words, values), range, kept, kept_values)
+    }
+
+    /// `destination[k] = table[offsets[k]]` for elements of 4 bytes and offsets of 4 bytes, past the caches if allowed.
+    #[inline(always)]
+    fn gather4(
+        self,
+        destination: &mut [[u8; 4]],
+        table: &[[u8; 4]],
+        offsets: Offsets<'_, [u8; 4]>,
+        _: Option<&Streams>,
+    ) {
         super::transfer::gather_each(destination, table, offsets);
     }
 

@@ -10,7 +10,7 @@ use crate::kernel::offsets::Word;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Portable;
 
-// SAFETY: `keep` is the function below, which counts a word only if it is below the length.
+// SAFETY: `keep` and `keep_values` are the functions below, which count a word only if it is below the length.
 unsafe impl Simd for Portable {
     #[inline(always)]
     fn add_f16(self, a: u16, b: u16) -> u16 {
@@ -28,6 +28,26 @@ pub(super) fn keep<W: Word>(words: &[W], base: u64, length: u64, kept: &mut [W],
         let offset = word.less(base);
         kept[count] = offset;
         positions[count] = i as u32;
+        count += usize::from(offset.get() < length);
+    }
+    count
+}
+
+/// [`Simd::keep_values`] in the same way.
+#[inline(always)]
+pub(super) fn keep_values<const N: usize>(
+    (words, values): (&[[u8; 4]], &[[u8; N]]),
+    (base, length): (u64, u64),
+    kept: &mut [[u8; 4]],
+    kept_values: &mut [[u8; N]],
+) -> usize {
+    assert!(words.len() == values.len(), "each word has a value");
+    let (kept, kept_values) = (&mut kept[..words.len()], &mut kept_values[..words.len()]);
+    let mut count = 0;
+    for (word, value) in words.iter().zip(values) {
+        let offset = word.less(base);
+        kept[count] = offset;
+        kept_values[count] = *value;
         count += usize::from(offset.get() < length);
     }
     count

@@ -35,6 +35,58 @@ fn keep_all<W: Word + PartialEq + core::fmt::Debug>(words: &[u64], base: u64, le
     }
 }
 
+struct KeepValues<'a, const N: usize>(&'a [[u8; 4]], (u64, u64), &'a mut [[u8; 4]], &'a mut [[u8; N]]);
+
+impl<const N: usize> Task for KeepValues<'_, N> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> usize {
+        let values: Vec<[u8; N]> = (0..self.0.len()).map(|i| [i as u8 + 1; N]).collect();
+        simd.keep_values((self.0, &values), self.1, self.2, self.3)
+    }
+}
+
+fn keep_all_values<const N: usize>(words: &[u32], (base, length): (u64, u64)) {
+    let lanes: Vec<[u8; 4]> = words.iter().map(|w| w.to_le_bytes()).collect();
+    let expected: Vec<_> = (1u8..)
+        .zip(words)
+        .map(|(i, w)| (w.wrapping_sub(base as u32), i))
+        .filter(|(w, _)| u64::from(*w) < length)
+        .map(|(w, i)| (w.to_le_bytes(), [i; N]))
+        .collect();
+    let room = words.len().next_multiple_of(16);
+    for backend in Backend::available() {
+        let (mut kept, mut values) = (vec![[0x55; 4]; room + 2], vec![[0x55; N]; room + 2]);
+        let task = KeepValues(&lanes, (base, length), &mut kept[1..=room], &mut values[1..=room]);
+        let count = backend.run(task);
+        let actual: Vec<_> = (1..=count).map(|i| (kept[i], values[i])).collect();
+        assert_eq!(actual, expected, "{} {words:x?} {base} {length}", backend.name());
+        for end in [0, room + 1] {
+            assert_eq!((kept[end], values[end]), ([0x55; 4], [0x55; N]), "{} left its buffer", backend.name());
+        }
+    }
+}
+
+#[test]
+fn values_stay_with_their_words_at_every_position() {
+    for size in [0usize, 1, 7, 15, 16, 17, 31, 32, 33, 48] {
+        for at in 0..size {
+            for odd in [4, 5, 9, 10, 11, 1 << 31, u32::MAX] {
+                for (all, one) in [(7, odd), (odd, 7)] {
+                    let mut words = vec![all; size];
+                    words[at] = one;
+                    keep_all_values::<1>(&words, (5, 5));
+                    keep_all_values::<2>(&words, (5, 5));
+                    keep_all_values::<4>(&words, (5, 5));
+                    keep_all_values::<8>(&words, (5, 5));
+                }
+            }
+        }
+    }
+    keep_all_values::<4>(&[0, 1, 1 << 31, u32::MAX], (0, 1 << 32));
+}
+
 #[test]
 fn keep_finds_the_same_words_at_every_position() {
     for size in [0usize, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48] {
