@@ -62,7 +62,8 @@ pub struct Operation {
     pub payload: (u64, u64),
     /// The index lanes as numbers, row-major: one per row or per element.
     pub indices: Vec<i64>,
-    /// The logical slot that each lane went to or came from; `None` if it was dropped or zeroed.
+    /// The logical slot that each lane went to or came from; `None` if it was dropped or zeroed. Outside the table
+    /// if that is why the instruction was refused.
     pub slots: Vec<Option<u64>>,
 }
 
