@@ -119,6 +119,7 @@ impl Machine<'_> {
         for (from, to) in state.valid_ranges() {
             self.contents.write(state.owner, from, to, step);
         }
+        self.ub_peak = self.ub_peak.max(state.allocation().1);
         Ok(())
     }
 

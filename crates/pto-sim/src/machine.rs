@@ -142,6 +142,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) arriving: BTreeMap<u32, Vec<u8>>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     said: BTreeSet<(&'static str, Place, Vec<Place>)>,
+    /// One past the last byte of any tile that was placed.
+    pub(crate) ub_peak: u64,
     /// Flags that were set again before anyone had waited, and where that was first.
     pub(crate) set_twice: BTreeMap<Flag, Place>,
     spans: Vec<Span>,
@@ -195,6 +197,7 @@ impl<'a> Machine<'a> {
             arriving: BTreeMap::new(),
             diagnostics: Vec::new(),
             said: BTreeSet::new(),
+            ub_peak: 0,
             set_twice: BTreeMap::new(),
             spans: Vec::new(),
             spans_dropped: 0,
@@ -301,7 +304,7 @@ impl<'a> Machine<'a> {
             cycles: if self.is_device() { self.device.total() } else { 0 },
             busy,
             instructions: self.instructions,
-            ub_peak: self.contents.peak,
+            ub_peak: self.ub_peak,
             ub_limit: self.ub_limit(),
             lanes: self.lanes,
             nondeterministic,

@@ -98,7 +98,7 @@ pub struct Report {
     pub busy: Vec<(Pipe, u64)>,
     /// Instructions executed, scalar arithmetic not counted.
     pub instructions: u64,
-    /// One past the highest UB byte that held data.
+    /// One past the last UB byte of any tile that was placed.
     pub ub_peak: u64,
     /// Bytes of UB that tiles may take.
     pub ub_limit: Option<u64>,
