@@ -1,7 +1,7 @@
 //! Elementwise workloads: 2^22 indices.
 
 use bytemuck::Pod;
-use pto_exec::host::Engine;
+use pto_exec::host::{Engine, Index};
 use pto_isa::{Atomic, Element, OutOfBounds};
 
 use crate::data::{small, uniform, zipf};
@@ -14,24 +14,45 @@ use crate::{Array, Error};
 const LANES: usize = 1 << 22;
 
 /// `destination[i] = table[indices[i]]`.
-pub(crate) struct Gather {
+pub(crate) struct Gather<I> {
     destination: Array<f32>,
     table: Array<f32>,
-    indices: Array<i32>,
+    indices: Array<I>,
+    oob: OutOfBounds,
+    /// What one would write instead.
+    plain: fn(&mut [f32], &[f32], &[I]),
 }
 
-impl Gather {
-    pub(crate) fn new(size: usize) -> Result<Self, Error> {
-        let indices = uniform(1, size as u64).map(|x| x as i32);
+/// A gather from a table of `size` elements.
+pub(crate) fn gather(size: usize) -> Result<Gather<i32>, Error> {
+    let indices = uniform(1, size as u64).map(|x| x as i32);
+    Gather::new(size, indices, OutOfBounds::Undefined, plain::gather)
+}
+
+/// A gather with indices modulo 1,000,003.
+pub(crate) fn wrap() -> Result<Gather<u32>, Error> {
+    let indices = uniform(1, 1 << 32).map(|x| x as u32);
+    Gather::new(1_000_003, indices, OutOfBounds::Wrap, plain::gather_wrapped)
+}
+
+impl<I: Index> Gather<I> {
+    fn new(
+        size: usize,
+        indices: impl Iterator<Item = I>,
+        oob: OutOfBounds,
+        plain: fn(&mut [f32], &[f32], &[I]),
+    ) -> Result<Self, Error> {
         Ok(Self {
             destination: Array::zeroed(LANES)?,
             table: Array::from_values(size, small(2))?,
             indices: Array::from_values(LANES, indices)?,
+            oob,
+            plain,
         })
     }
 }
 
-impl Case for Gather {
+impl<I: Index> Case for Gather<I> {
     fn elements(&self) -> usize {
         LANES
     }
@@ -45,58 +66,12 @@ impl Case for Gather {
     }
 
     fn run(&mut self, engine: &Engine) -> Result<(), Error> {
-        engine.gather(&mut *self.destination, &*self.table, &*self.indices, OutOfBounds::Undefined)?;
+        engine.gather(&mut *self.destination, &*self.table, &*self.indices, self.oob)?;
         Ok(())
     }
 
     fn plain(&mut self) {
-        plain::gather(&mut self.destination, &self.table, &self.indices);
-    }
-
-    fn settle(&mut self) -> u64 {
-        let sum = digest(bytemuck::cast_slice(&self.destination));
-        self.destination.fill(0.0);
-        sum
-    }
-}
-
-/// `destination[i] = table[indices[i] mod 1,000,003]`.
-pub(crate) struct Wrap {
-    destination: Array<f32>,
-    table: Array<f32>,
-    indices: Array<u32>,
-}
-
-impl Wrap {
-    pub(crate) fn new() -> Result<Self, Error> {
-        Ok(Self {
-            destination: Array::zeroed(LANES)?,
-            table: Array::from_values(1_000_003, small(2))?,
-            indices: Array::from_values(LANES, uniform(1, 1 << 32).map(|x| x as u32))?,
-        })
-    }
-}
-
-impl Case for Wrap {
-    fn elements(&self) -> usize {
-        LANES
-    }
-
-    fn payload_bytes(&self) -> usize {
-        LANES * 4
-    }
-
-    fn table_bytes(&self) -> usize {
-        self.table.len() * 4
-    }
-
-    fn run(&mut self, engine: &Engine) -> Result<(), Error> {
-        engine.gather(&mut *self.destination, &*self.table, &*self.indices, OutOfBounds::Wrap)?;
-        Ok(())
-    }
-
-    fn plain(&mut self) {
-        plain::gather_wrapped(&mut self.destination, &self.table, &self.indices);
+        (self.plain)(&mut self.destination, &self.table, &self.indices);
     }
 
     fn settle(&mut self) -> u64 {

@@ -18,8 +18,13 @@ use crate::measure::{Case, digest};
 /// Scatters of one kernel: enough that binding its arrays does not show.
 const ROUNDS: usize = 510;
 
-/// Index tiles that are scattered through by turns: what UB has room for.
-const TILES: usize = 5;
+/// Index tiles that are scattered through by turns: what UB has room for, or what reaches about every row of the table.
+const fn index_tiles(mode: Coalesce) -> usize {
+    match mode {
+        Coalesce::Elem => 5,
+        Coalesce::Row => 64,
+    }
+}
 
 /// `dynUBufSize` of the launch.
 const UB: u64 = 192 << 10;
@@ -28,6 +33,8 @@ const UB: u64 = 192 << 10;
 pub(crate) struct Scatter {
     module: Module,
     sanitize: bool,
+    /// Index tiles.
+    tiles: usize,
     /// Columns that one index moves.
     width: usize,
     table: Vec<f32>,
@@ -58,6 +65,7 @@ impl Scatter {
             Coalesce::Row => (1, rows, table_rows),
             Coalesce::Elem => (rows, cols, table_rows * table_cols),
         };
+        let tiles = index_tiles(mode);
         let (src_bytes, idx_bytes) = ((rows * cols * 4) as i64, (idx_rows * idx_cols * 4) as i64);
         let mut build = FunctionBuilder::new("scatter");
         build.launch(LaunchAttributes { dyn_ub: Some(UB), ..LaunchAttributes::default() });
@@ -66,18 +74,18 @@ impl Scatter {
         let indices = build.pointer("indices", ElementType::I32);
         let table = build.view(table, &[table_rows, table_cols]);
         let source = build.view(source, &[rows, cols]);
-        let indices = build.view(indices, &[TILES as u64 * idx_rows, idx_cols]);
+        let indices = build.view(indices, &[tiles as u64 * idx_rows, idx_cols]);
         let src = build.tile_at(Tile::new(ElementType::F32, rows, cols), 0);
         // One tile over all lanes for the load, and one that moves over it.
-        let all = build.tile_at(Tile::new(ElementType::I32, TILES as u64 * idx_rows, idx_cols), src_bytes);
+        let all = build.tile_at(Tile::new(ElementType::I32, tiles as u64 * idx_rows, idx_cols), src_bytes);
         build.push(OpKind::Load { src: source, dst: src }).push(OpKind::Load { src: indices, dst: all });
         let loaded = Flag { from: Pipe::Mte2, to: Pipe::V, event: 0 };
         build.set_flag(loaded).wait_flag(loaded);
         let [lower, upper, step] = [0, ROUNDS as i64, 1].map(|value| build.index(value));
-        let [first, size, tiles] = [src_bytes, idx_bytes, TILES as i64].map(|value| build.index(value));
+        let [first, size, turns] = [src_bytes, idx_bytes, tiles as i64].map(|value| build.index(value));
         let policy = Policy::coalesce(mode).with_conflict(Conflict::Default);
         build.for_loop([lower, upper, step], |build, round| {
-            let tile = build.arithmetic(Arithmetic::Rem, round, tiles);
+            let tile = build.arithmetic(Arithmetic::Rem, round, turns);
             let offset = build.arithmetic(Arithmetic::Mul, tile, size);
             let address = Some(Operand::Value(build.arithmetic(Arithmetic::Add, first, offset)));
             let idx = build.value("idx", Type::Tile(Tile::new(ElementType::I32, idx_rows, idx_cols)));
@@ -88,7 +96,7 @@ impl Scatter {
         // Ordinary memory for both: a run takes its arrays as they come.
         let table = vec![0f32; (table_rows * table_cols) as usize];
         let source: Vec<f32> = small(3).take((rows * cols) as usize).collect();
-        let lanes = TILES * (idx_rows * idx_cols) as usize;
+        let lanes = tiles * (idx_rows * idx_cols) as usize;
         let indices: Vec<i32> = uniform(4, slots).map(|x| x as i32).take(lanes).collect();
         let memory = BTreeMap::from([
             ("table".to_owned(), cast_slice(&table[..]).to_vec()),
@@ -96,7 +104,7 @@ impl Scatter {
             ("indices".to_owned(), cast_slice(&indices[..]).to_vec()),
         ]);
         let width = if mode == Coalesce::Row { cols as usize } else { 1 };
-        Ok(Self { module: build.finish(), sanitize, width, table, source, indices, memory })
+        Ok(Self { module: build.finish(), sanitize, tiles, width, table, source, indices, memory })
     }
 }
 
@@ -126,7 +134,7 @@ impl Case for Scatter {
     }
 
     fn plain(&mut self) {
-        let lanes = self.indices.len() / TILES;
+        let lanes = self.indices.len() / self.tiles;
         for indices in self.indices.chunks_exact(lanes).cycle().take(ROUNDS) {
             if self.width == 1 {
                 for (value, &index) in self.source.iter().zip(indices) {

@@ -40,11 +40,11 @@ impl Workload {
     /// Makes the data.
     pub(crate) fn prepare(&self) -> Result<Box<dyn Case>, Error> {
         Ok(match self.kind {
-            Kind::Gather { log2 } => Box::new(element::Gather::new(1 << log2)?),
+            Kind::Gather { log2 } => Box::new(element::gather(1 << log2)?),
             Kind::Scatter { log2, atomic, spread } => Box::new(element::scatter(1 << log2, atomic, spread)?),
             Kind::Half { brain: false } => Box::new(element::half::<half::f16>(half::f16::from_f32)?),
             Kind::Half { brain: true } => Box::new(element::half::<half::bf16>(half::bf16::from_f32)?),
-            Kind::Wrap => Box::new(element::Wrap::new()?),
+            Kind::Wrap => Box::new(element::wrap()?),
             Kind::Skip => Box::new(element::skip_half()?),
             Kind::Rows { operation, embedding: false } => Box::new(row::dense(operation)?),
             Kind::Rows { operation, embedding: true } => Box::new(row::embedding(operation)?),

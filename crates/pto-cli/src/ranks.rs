@@ -205,6 +205,7 @@ fn outcome(arguments: &Arguments, prepared: &Prepared, ranked: &RankReport) -> R
     let levels = arguments.how.levels()?;
     let report = &ranked.report;
     let diagnostics = levels.apply(report.diagnostics.iter().cloned().map(Diagnostic::from).collect());
+    let diagnostics = run::not_again(&prepared.diagnostics, diagnostics);
     let errors = diagnostics.iter().any(Diagnostic::is_error);
     let status = if report.status != Status::Ok || errors { "fault" } else { "ok" };
     let source = &prepared.source;

@@ -206,16 +206,16 @@ pub(crate) fn carry_out(file: &std::path::Path, how: &How, max_operations: usize
     end_progress();
     let Prepared { source, target, entry, mut diagnostics, started, .. } = prepared;
     let found = how.levels()?.apply(report.diagnostics.iter().cloned().map(Diagnostic::from).collect());
-    // What the types showed before the run, the run need not say again.
-    let before = diagnostics.len();
-    for one in found {
-        let again = |known: &Diagnostic| (known.rule.name, known.span) == (one.rule.name, one.span);
-        if !diagnostics[..before].iter().any(again) {
-            diagnostics.push(one);
-        }
-    }
+    let found = not_again(&diagnostics, found);
+    diagnostics.extend(found);
     let wall_ns = started.elapsed().as_nanos();
     Ok(Ran { source, target, entry, diagnostics, report: Some(report), arrays: bound, wall_ns })
+}
+
+/// Without what the types showed before the run: the run need not say that again.
+pub(crate) fn not_again(before: &[Diagnostic], mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    found.retain(|one| !before.iter().any(|known| (known.rule.name, known.span) == (one.rule.name, one.span)));
+    found
 }
 
 /// Moves the bar, once a run has turned out to be a long one.

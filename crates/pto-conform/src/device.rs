@@ -82,6 +82,25 @@ impl Builder {
         self.view(pointer, tile.element, &tensor, 2)
     }
 
+    /// A tile loaded from a pointer, behind the view that it came through.
+    fn load(&mut self, pointer: ValueId, described: &Tile) -> (ValueId, ValueId) {
+        let view = self.matrix(pointer, described);
+        let tile = self.tile(described);
+        self.build.push(OpKind::Load { src: view, dst: tile });
+        (view, tile)
+    }
+
+    /// The instruction itself; in manual mode with barriers around it and, where it scatters, the flush.
+    fn issue(&mut self, op: OpKind, manual: bool) {
+        let scatters = matches!(op, OpKind::MScatter { .. });
+        let barrier = manual.then_some(OpKind::Barrier(Pipe::All));
+        let flush = (manual && scatters).then_some([OpKind::FlushCache, OpKind::DataBarrier]);
+        let before = barrier.clone().into_iter();
+        for op in before.chain([op]).chain(barrier).chain(flush.into_iter().flatten()) {
+            self.build.push(op);
+        }
+    }
+
     fn tile(&mut self, tile: &Tile) -> ValueId {
         let result = self.build.value("", Type::Tile(Tile { address: None, ..*tile }.erased()));
         let address = tile.address.map(|address| Operand::Number(address as i64));
@@ -176,46 +195,31 @@ fn program(
     for extent in table.iter().flat_map(|table| table.shape.into_iter().chain(table.strides)) {
         b.prepare(extent);
     }
-    let load = |b: &mut Builder, pointer, described: &Tile| {
-        let view = b.matrix(pointer, described);
-        let tile = b.tile(described);
-        b.build.push(OpKind::Load { src: view, dst: tile });
-        (view, tile)
-    };
     // A case that gives every address is in manual mode, where lowering adds nothing: it orders its pipes itself.
     let manual = [dst, src, idx].into_iter().flatten().all(|tile| tile.address.is_some());
-    let issue = |b: &mut Builder, op: OpKind| {
-        let scatters = matches!(op, OpKind::MScatter { .. });
-        let barrier = manual.then_some(OpKind::Barrier(Pipe::All));
-        let flush = (manual && scatters).then_some([OpKind::FlushCache, OpKind::DataBarrier]);
-        let before = barrier.clone().into_iter();
-        for op in before.chain([op]).chain(barrier).chain(flush.into_iter().flatten()) {
-            b.build.push(op);
-        }
-    };
-    let idx_tile = idx.zip(idx_pointer).map(|(idx, pointer)| load(&mut b, pointer, &idx).1);
+    let idx_tile = idx.zip(idx_pointer).map(|(idx, pointer)| b.load(pointer, &idx).1);
     match (instruction, idx_tile) {
         (Instruction::MScatter { table, src, policy, .. }, Some(idx)) => {
-            let (_, src) = load(&mut b, read_pointer, src);
+            let (_, src) = b.load(read_pointer, src);
             let table = b.view(written_pointer, table.element, table, 5);
-            issue(&mut b, OpKind::MScatter { table, src, idx, policy: *policy });
+            b.issue(OpKind::MScatter { table, src, idx, policy: *policy }, manual);
         }
         (Instruction::MGather { dst, table, policy, .. }, Some(idx)) => {
-            let (view, dst) = load(&mut b, written_pointer, dst);
+            let (view, dst) = b.load(written_pointer, dst);
             let table = b.view(read_pointer, table.element, table, 5);
-            issue(&mut b, OpKind::MGather { dst, table, idx, policy: *policy });
+            b.issue(OpKind::MGather { dst, table, idx, policy: *policy }, manual);
             b.build.push(OpKind::Store { src: dst, dst: view });
         }
         (Instruction::TScatter { dst, src, .. }, Some(idx)) => {
-            let (_, src) = load(&mut b, read_pointer, src);
-            let (view, dst) = load(&mut b, written_pointer, dst);
-            issue(&mut b, OpKind::TScatter { dst, src, idx });
+            let (_, src) = b.load(read_pointer, src);
+            let (view, dst) = b.load(written_pointer, dst);
+            b.issue(OpKind::TScatter { dst, src, idx }, manual);
             b.build.push(OpKind::Store { src: dst, dst: view });
         }
         (Instruction::TScatterMask { dst, src, pattern }, _) => {
-            let (_, src) = load(&mut b, read_pointer, src);
-            let (view, dst) = load(&mut b, written_pointer, dst);
-            issue(&mut b, OpKind::TScatterMask { dst, src, pattern: *pattern });
+            let (_, src) = b.load(read_pointer, src);
+            let (view, dst) = b.load(written_pointer, dst);
+            b.issue(OpKind::TScatterMask { dst, src, pattern: *pattern }, manual);
             b.build.push(OpKind::Store { src: dst, dst: view });
         }
         _ => {}

@@ -284,10 +284,11 @@ impl<'a> Region<'a> {
 
     /// Hands out the bytes of each run in the tile and in the tensor, row by row.
     ///
-    /// A region with elements lies inside a tensor with elements, so that no dimension that is divided by is zero.
+    /// The region's rows and columns are some of the tensor's, so that no dimension that one of them is divided by is
+    /// zero.
     #[inline(always)]
     fn each_run(&self, mut run: impl FnMut(Range<usize>, Range<usize>)) {
-        let (rows, cols) = if self.valid.1 == 0 { (0, 0) } else { self.valid };
+        let (rows, cols) = self.valid;
         let size = self.tile.element.size();
         for row in 0..rows {
             let (first, mut col) = (self.row(row), 0);
@@ -344,5 +345,64 @@ fn pad_bits(pad: PadValue, element: ElementType) -> Option<u64> {
         PadValue::Zero => Some(0),
         PadValue::Max => Some(max),
         PadValue::Min => Some(min),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ElementType::{F32, U8};
+
+    fn padded() -> Tile {
+        Tile { pad: PadValue::Max, ..Tile::new(U8, 2, 4).with_valid(2, 3) }
+    }
+
+    fn short(role: Role, needed: u64) -> Result<(), Misfit> {
+        Err(Misfit::Short { role, needed, found: needed - 1 })
+    }
+
+    #[test]
+    fn a_buffer_that_is_one_byte_short_is_refused_and_stays() {
+        let (tile, tensor) = (padded(), Tensor::packed(U8, [1, 1, 1, 2, 3]));
+        let column = tile.with_layout(pto_isa::BLayout::ColMajor, pto_isa::SLayout::NoneBox);
+        let mut to = [9; 8];
+        assert_eq!(load(&tile, &mut to[..6], &tensor, &[1; 6]), short(Role::Dst, 7));
+        assert_eq!(load(&tile, &mut to, &tensor, &[1; 5]), short(Role::Src, 6));
+        assert_eq!(store(&tensor, &mut to[..5], &tile, &[1; 8]), short(Role::Dst, 6));
+        assert_eq!(store(&tensor, &mut to, &tile, &[1; 6]), short(Role::Src, 7));
+        assert_eq!(copy(&column, &mut to[..5], &tile, &[1; 8]), short(Role::Dst, 6));
+        assert_eq!(copy(&column, &mut to, &tile, &[1; 6]), short(Role::Src, 7));
+        assert_eq!(fill_padding(&tile, &mut to[..7]), short(Role::Dst, 8));
+        assert_eq!(to, [9; 8]);
+    }
+
+    #[test]
+    fn operands_of_two_types_are_refused() {
+        let (tile, tensor) = (padded(), Tensor::packed(F32, [1, 1, 1, 2, 3]));
+        let mut to = [9; 24];
+        assert_eq!(load(&tile, &mut to, &tensor, &[1; 24]), Err(Misfit::Types(F32, U8)));
+        assert_eq!(store(&tensor, &mut to, &tile, &[1; 24]), Err(Misfit::Types(F32, U8)));
+        assert_eq!(copy(&Tile::new(F32, 2, 3), &mut to, &tile, &[1; 24]), Err(Misfit::Types(U8, F32)));
+        assert_eq!(ranges(&tile, &tensor), Err(Misfit::Types(F32, U8)));
+        assert_eq!(to, [9; 24]);
+    }
+
+    /// A dimension that is divided by may be zero, as long as nothing moves; strides may be any number.
+    #[test]
+    fn empty_regions_and_absurd_strides_do_not_panic() {
+        let none = Tile::new(U8, 2, 4).with_valid(2, 0);
+        let layouts = [TensorLayout::Nd, TensorLayout::Nz];
+        for (shape, layout) in [[0; 5], [1, 0, 1, 2, 4], [1, 1, 0, 2, 4]].iter().flat_map(|s| layouts.map(|l| (*s, l)))
+        {
+            let tensor = Tensor::strided(U8, shape, [1; 5], layout);
+            let (rows, _) = extents(&tensor);
+            let moved = load(&none, &mut [], &tensor, &[]);
+            assert_eq!(moved.is_ok(), rows >= 2, "{tensor}: {moved:?}");
+        }
+        let absurd = Tensor::strided(U8, [1, 1, 1, 2, 4], [u64::MAX; 5], TensorLayout::Nd);
+        let tile = Tile::new(U8, 2, 4);
+        let needed = Misfit::Short { role: Role::Src, needed: u64::MAX, found: 8 };
+        assert_eq!(load(&tile, &mut [0; 8], &absurd, &[0; 8]), Err(needed));
+        assert!(matches!(ranges(&tile, &absurd), Err(Misfit::Short { needed: u64::MAX, .. })));
     }
 }

@@ -24,8 +24,8 @@ pub use diagnostic::Diagnostic;
 pub use footprint::{Executed, Footprint, Lanes, Phase, Touch, footprint};
 pub use module::{Attribute, Declaration, Dispatch, Function, LaunchAttributes, Module, Region, Value, ValueId};
 pub use op::{
-    Arithmetic, Carried, Collective, Constant, EVENTS, Flag, For, If, NotifyOp, Op, OpKind, Operand, Pipe, Predicate,
-    Unknown, WaitCompare,
+    Arithmetic, Carried, Collective, Constant, EVENTS, Extend, Flag, For, If, NotifyOp, Op, OpKind, Operand, Pipe,
+    Predicate, Unknown, WaitCompare,
 };
 pub use place::Place;
 pub use ranks::{Home, Misplaced, OnRanks, Runners, on_ranks};

@@ -78,6 +78,33 @@ pub enum Arithmetic {
     Xor,
     /// Quotient rounded up, signed.
     CeilDiv,
+    /// Quotient rounded down, signed.
+    FloorDiv,
+    /// Unsigned quotient.
+    DivUnsigned,
+    /// Unsigned remainder.
+    RemUnsigned,
+    /// Unsigned quotient rounded up.
+    CeilDivUnsigned,
+    /// Larger, unsigned.
+    MaxUnsigned,
+    /// Smaller, unsigned.
+    MinUnsigned,
+    /// Left shift.
+    ShiftLeft,
+    /// Right shift that repeats the sign.
+    ShiftRight,
+    /// Right shift that brings in zeros.
+    ShiftRightUnsigned,
+}
+
+/// How a cast to a wider type fills the bits that it adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Extend {
+    /// With the sign: `arith.extsi`, `arith.index_cast`.
+    Sign,
+    /// With zeros: `arith.extui`, `arith.index_castui`.
+    Zero,
 }
 
 /// A comparison of integers.
@@ -331,7 +358,7 @@ pub enum OpKind {
     /// One of two values.
     Select { result: ValueId, condition: ValueId, then: ValueId, otherwise: ValueId },
     /// A change of integer type.
-    Cast { result: ValueId, value: ValueId },
+    Cast { result: ValueId, value: ValueId, extend: Extend },
     /// `scf.for`.
     For(Box<For>),
     /// `scf.if`.

@@ -113,7 +113,7 @@ impl<'a> Scan<'a> {
                 OpKind::Constant { result, value: crate::Constant::Integer(value) } => {
                     self.constants.insert(*result, *value);
                 }
-                OpKind::Cast { result, value } => {
+                OpKind::Cast { result, value, .. } => {
                     if let Some(value) = self.constants.get(value) {
                         self.constants.insert(*result, *value);
                     }

@@ -97,7 +97,7 @@ impl Maker {
             5 => OpKind::Arithmetic { result, op: Arithmetic::Mul, lhs: a, rhs: a },
             6 => OpKind::Compare { result, predicate: Predicate::Ult, lhs: a, rhs: b },
             7 => OpKind::Select { result, condition: a, then: b, otherwise: c },
-            8 => OpKind::Cast { result, value: a },
+            8 => OpKind::Cast { result, value: a, extend: pto_ir::Extend::Zero },
             9..=10 => {
                 let carried = vec![Carried { initial: a, inner: self.result(v[3]), result }; v[4] as usize % 2];
                 let induction = self.result(v[1]);

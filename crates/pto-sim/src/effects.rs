@@ -79,22 +79,26 @@ impl Machine<'_> {
         Outcome { slots: Slots::default(), hit: false, cost: Cost { scalar: 0, mover } }
     }
 
-    /// The plan of a step, made anew only when its operands changed shape.
+    /// The plan of a step, made anew only when its operands are not among the last ones: buffers take turns.
     pub(crate) fn plan(&mut self, instruction: &Instruction, step: u32) -> Result<Plan, Refusal> {
-        if let Some(plan) = self.plans[step as usize].take()
-            && plan.instruction() == instruction
-        {
-            return Ok(plan);
+        let plans = &mut self.plans[step as usize];
+        if let Some(at) = plans.iter().position(|plan| plan.instruction() == instruction) {
+            return Ok(plans.swap_remove(at));
         }
         let plan = Plan::new(instruction, self.target, self.launch()).map_err(refusal)?;
         // Legal, but worth a note: what the types leave open only shows here.
-        if matches!(instruction, Instruction::TScatter { .. }) {
-            let notes = pto_isa::check(instruction, self.target, self.launch());
-            for note in notes.iter().filter(|note| note.rule == isa::SHAPE_INDEX_SMALLER) {
-                self.say(Diagnostic::new(note.rule, self.place(step), note.to_string()));
-            }
+        for note in plan.notes().iter().filter(|note| note.rule == isa::SHAPE_INDEX_SMALLER) {
+            self.say(Diagnostic::new(note.rule, self.place(step), note.to_string()));
         }
         Ok(plan)
+    }
+
+    /// Keeps a plan that its step may need again.
+    fn keep(&mut self, plan: Plan, step: u32) {
+        const KEPT: usize = 8;
+        let plans = &mut self.plans[step as usize];
+        plans.truncate(KEPT - 1);
+        plans.push(plan);
     }
 
     pub(crate) fn tile_scatter(
@@ -116,7 +120,7 @@ impl Machine<'_> {
             None => Memory::TScatterMask { dst: to, src: &from },
         };
         let done = plan.run(memory, self.options.schedule).map_err(refusal)?;
-        self.plans[step as usize] = Some(plan);
+        self.keep(plan, step);
         self.count(done);
         if let Some(idx) = idx
             && self.operations.len() < self.options.max_operations
@@ -196,7 +200,7 @@ impl Machine<'_> {
             }
         };
         let outcome = ran.map_err(refusal).and_then(|done| {
-            self.plans[step as usize] = Some(plan);
+            self.keep(plan, step);
             self.count(done);
             let lanes = copied.as_deref().unwrap_or_else(|| bytes_of(&ub, idx));
             let outcome = self.memory_outcome(instruction, (payload, idx, lanes), view, (step, done), scatter)?;

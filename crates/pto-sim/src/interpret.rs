@@ -162,7 +162,8 @@ impl Machine<'_> {
             }
             OpKind::Arithmetic { result, op, lhs, rhs } => {
                 let ty = self.module.types.get(self.function.value(*result).ty);
-                // A division by zero has no value in the language; here it gives zero, as on the scalar unit.
+                // A division by zero or too wide a shift has no value in the language; here it gives zero, as on the
+                // scalar unit.
                 let value = fold::arithmetic(*op, ty, self.integer(*lhs), self.integer(*rhs)).unwrap_or(0);
                 self.set_value(*result, Value::Integer(value));
             }
@@ -175,10 +176,10 @@ impl Machine<'_> {
                 let value = self.value(*chosen).clone();
                 self.set_value(*result, value);
             }
-            OpKind::Cast { result, value } => {
-                let ty = self.module.types.get(self.function.value(*result).ty);
+            OpKind::Cast { result, value, extend } => {
+                let [from, to] = [value, result].map(|id| self.module.types.get(self.function.value(*id).ty));
                 let value = match self.value(*value) {
-                    Value::Integer(value) => Value::Integer(fold::wrap(ty, *value)),
+                    Value::Integer(value) => Value::Integer(fold::cast(from, to, *extend, *value)),
                     other => other.clone(),
                 };
                 self.set_value(*result, value);

@@ -37,7 +37,11 @@ impl Machine<'_> {
         let capacity = instruction.capacity(self.target).unwrap_or(0);
         let oob = instruction.policy().map_or(OutOfBounds::Undefined, |p| p.oob_or_default());
         let indices = lane_values(idx, lanes, self.target.profile().signed_lanes);
-        let slots = indices.iter().map(|index| oob.slot((*index).into(), capacity)).collect();
+        // A lane that no policy catches stays outside the table, where the picture shows it.
+        let caught = oob != OutOfBounds::Undefined && self.target != Target::Cpu;
+        let beyond = |index: i64| (!caught).then(|| u64::try_from(index).unwrap_or(u64::MAX));
+        let slot = |index: i64| oob.slot(index.into(), capacity).or_else(|| beyond(index));
+        let slots = indices.iter().map(|index| slot(*index)).collect();
         let mode = instruction.coalesce(self.target);
         let payload = instruction.payload();
         let cols = transfer::extents(&view.tensor).1.max(1);

@@ -5,6 +5,7 @@
 //! and whether that was ordered: races by happens-before, flags that hang, bytes never written, tiles that overwrite
 //! each other, results that depend on the warp schedule, and cycles.
 
+mod binding;
 mod clock;
 mod code;
 mod collective;
@@ -40,4 +41,4 @@ pub use machine::{Argument, Options, Progress, simulate};
 pub use ranks::{RankReport, simulate_rank, simulate_ranks};
 pub use report::{Lanes, Nondeterministic, Operation, Report, Residence, Status};
 pub use trace::{chrome_trace, trace_document, trace_events};
-pub use warps::Warp;
+pub use warps::{SimtLaunch, Warp};

@@ -229,6 +229,9 @@ impl Machine<'_> {
         } else {
             self.reserve(end);
         }
+        if !self.stopped {
+            self.ub_peak = self.ub_peak.max(end);
+        }
         !self.stopped
     }
 }

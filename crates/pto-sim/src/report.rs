@@ -4,7 +4,7 @@ use pto_ir::{Diagnostic, Pipe, Place};
 use pto_isa::{Coalesce, Severity, Target};
 
 use crate::device::{Held, Span};
-use crate::warps::Warp;
+use crate::warps::SimtLaunch;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,8 @@ pub struct Operation {
     pub payload: (u64, u64),
     /// The index lanes as numbers, row-major: one per row or per element.
     pub indices: Vec<i64>,
-    /// The logical slot that each lane went to or came from; `None` if it was dropped or zeroed.
+    /// The logical slot that each lane went to or came from; `None` if it was dropped or zeroed. Outside the table
+    /// if that is why the instruction was refused.
     pub slots: Vec<Option<u64>>,
 }
 
@@ -98,7 +99,7 @@ pub struct Report {
     pub busy: Vec<(Pipe, u64)>,
     /// Instructions executed, scalar arithmetic not counted.
     pub instructions: u64,
-    /// One past the highest UB byte that held data.
+    /// One past the last UB byte of any tile that was placed.
     pub ub_peak: u64,
     /// Bytes of UB that tiles may take.
     pub ub_limit: Option<u64>,
@@ -110,8 +111,8 @@ pub struct Report {
     pub spans: Vec<Span>,
     /// Runs that `spans` has no room for.
     pub spans_dropped: u64,
-    /// The warps of the first SIMT launches.
-    pub warps: Vec<Warp>,
+    /// The first SIMT launches.
+    pub launches: Vec<SimtLaunch>,
     /// The first flags that were waited for.
     pub flags: Vec<Held>,
     /// The first gathers and scatters, for pictures.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use pto_ir::{Flag, Pipe};
 use serde_json::{Value, json};
 
-use crate::{Held, Report, Warp};
+use crate::{Held, Report, SimtLaunch, Warp};
 
 /// The report's runs as a Chrome trace, one process per rank.
 ///
@@ -60,7 +60,8 @@ fn row_name(rank: usize, row: Value, name: &str) -> Value {
 
 /// A row per warp: how long it was at work, on how many lanes.
 fn warps(rank: usize, report: &Report, place: impl Fn(pto_ir::Place) -> String) -> Vec<Value> {
-    let most = report.warps.iter().map(|warp| warp.number + 1).max().unwrap_or(0);
+    let warps: Vec<Warp> = report.launches.iter().flat_map(SimtLaunch::warps).collect();
+    let most = warps.iter().map(|warp| warp.number + 1).max().unwrap_or(0);
     let names = (0..most).map(|warp| row_name(rank, json!(FIRST_WARP + warp), &format!("warp {warp}")));
     let run = |warp: &Warp| {
         json!({
@@ -69,7 +70,7 @@ fn warps(rank: usize, report: &Report, place: impl Fn(pto_ir::Place) -> String) 
             "args": { "place": place(warp.place), "lanes": warp.lanes, "steps": warp.steps },
         })
     };
-    names.chain(report.warps.iter().map(run)).collect()
+    names.chain(warps.iter().map(run)).collect()
 }
 
 /// A row per flag: from its set until the waiting pipe went on.
@@ -91,7 +92,9 @@ fn flags(rank: usize, report: &Report, place: impl Fn(pto_ir::Place) -> String) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pto_isa::Target;
+    use crate::timing::Timing;
+    use crate::warps::Simt;
+    use pto_isa::{Coalesce, Target};
 
     #[test]
     fn warps_and_flags_have_rows_of_their_own() {
@@ -103,13 +106,14 @@ mod tests {
         let flag = |event| Flag { from: Pipe::Mte2, to: Pipe::V, event };
         let held = |event, set| Held { flag: flag(event), set, waited: set + 5, set_at: place, waited_at: place };
         report.flags = vec![held(3, 0), held(1, 7), held(3, 9)];
-        let warp = |number| Warp { number, steps: 2, lanes: 40, start: 4, end: 9, place };
-        report.warps = vec![warp(0), warp(1)];
+        let simt = Simt::by_source(Coalesce::Elem, 1, 40);
+        let timing = Timing::of(Target::A5).expect("a device");
+        report.launches = vec![SimtLaunch { simt, timing, start: 4, end: 900, place }];
         let events = trace_events(0, &report, |_| "there".into());
         let of = |cat: &str| -> Vec<&Value> { events.iter().filter(|event| event["cat"] == cat).collect() };
         let rows = |cat| -> Vec<u64> { of(cat).iter().filter_map(|event| event["tid"].as_u64()).collect() };
         assert_eq!((rows("warp"), rows("flag")), (vec![100, 101], vec![201, 200, 201]));
-        assert_eq!((&of("warp")[1]["args"]["lanes"], &of("flag")[2]["dur"]), (&json!(40), &json!(5)));
+        assert_eq!((&of("warp")[1]["args"]["lanes"], &of("flag")[2]["dur"]), (&json!(8), &json!(5)));
         let named =
             |tid: u64| events.iter().find(|e| e["ph"] == "M" && e["tid"] == tid).map(|e| e["args"]["name"].clone());
         assert_eq!((named(101), named(200)), (Some(json!("warp 1")), Some(json!("PIPE_MTE2 -> PIPE_V EVENT_ID1"))));

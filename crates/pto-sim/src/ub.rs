@@ -33,8 +33,6 @@ pub(crate) enum Problem {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
     cells: BTreeMap<u64, Cell>,
-    /// One past the highest byte ever written.
-    pub(crate) peak: u64,
 }
 
 impl Contents {
@@ -43,7 +41,6 @@ impl Contents {
         if start >= end {
             return;
         }
-        self.peak = self.peak.max(end);
         self.split(start);
         self.split(end);
         let mut lost: Vec<Loss> = Vec::new();

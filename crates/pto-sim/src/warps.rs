@@ -6,6 +6,9 @@ use pto_isa::Coalesce;
 
 use crate::timing::Timing;
 
+/// The most warps that a launch has.
+pub(crate) const MAX_WARPS: usize = 32;
+
 /// A launch on A5, by the operands that size it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Simt {
@@ -16,7 +19,20 @@ pub(crate) struct Simt {
     pub(crate) cols: u64,
 }
 
-/// One warp of a launch, for traces.
+/// A launch that ran, for traces.
+#[derive(Clone, Debug)]
+pub struct SimtLaunch {
+    pub(crate) simt: Simt,
+    pub(crate) timing: &'static Timing,
+    /// First cycle.
+    pub(crate) start: u64,
+    /// One past the last cycle.
+    pub(crate) end: u64,
+    /// The instruction.
+    pub(crate) place: Place,
+}
+
+/// One warp of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Warp {
     /// Its number in the launch.
@@ -69,13 +85,15 @@ impl Simt {
             }
         }
     }
+}
 
-    /// The warps of a launch that runs from `start` to `end`: started one after the other, each at work in proportion to
-    /// its steps.
-    pub(crate) fn warps(&self, timing: &Timing, (start, end): (u64, u64), place: Place) -> Vec<Warp> {
-        let all = self.grid.warps;
+impl SimtLaunch {
+    /// Its warps: started one after the other, each at work in proportion to its steps.
+    pub fn warps(&self) -> Vec<Warp> {
+        let Self { simt, timing, start, end, place } = *self;
+        let all = simt.grid.warps;
         let launched = |number: u64| (start + timing.simt_launch + (number + 1) * timing.warp_launch).min(end);
-        let shares: Vec<(u64, u64)> = (0..all).map(|number| self.share(number)).collect();
+        let shares: Vec<(u64, u64)> = (0..all).map(|number| simt.share(number)).collect();
         let most = shares.iter().map(|share| share.0).max().unwrap_or(0).max(1);
         let body = u128::from(end - launched(all.saturating_sub(1)));
         let warp = |(number, (steps, lanes)): (u64, (u64, u64))| {
@@ -99,7 +117,7 @@ mod tests {
         for mode in [Coalesce::Row, Coalesce::Elem] {
             for (rows, cols) in [(1, 2), (1, 33), (3, 40), (8, 64), (33, 96), (64, 256), (128, 64), (2, 1000)] {
                 let simt = Simt::by_source(mode, rows, cols);
-                let warps = simt.warps(timing, (1000, 2000), Place::default());
+                let warps = SimtLaunch { simt, timing, start: 1000, end: 2000, place: Place::default() }.warps();
                 let lanes: u64 = warps.iter().map(|warp| warp.lanes).sum();
                 assert_eq!(lanes, lane_order(mode, rows, cols, 0).len() as u64, "{mode:?} {rows}x{cols}");
                 assert!(warps.iter().all(|warp| warp.lanes > 0 && warp.lanes <= warp.steps * 32), "no warp is idle");
@@ -107,7 +125,8 @@ mod tests {
                 assert_eq!(warps.iter().map(|warp| warp.end).max(), Some(2000));
             }
         }
-        let last = Simt::by_destination(65536).warps(timing, (0, 5000), Place::default());
+        let simt = Simt::by_destination(65536);
+        let last = SimtLaunch { simt, timing, start: 0, end: 5000, place: Place::default() }.warps();
         assert_eq!((last.len(), last.iter().map(|warp| warp.lanes).sum::<u64>()), (32, 65536));
     }
 }

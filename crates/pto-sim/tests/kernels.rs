@@ -388,3 +388,17 @@ fn a_collective_moves_every_row_and_ping_pong_overlaps() {
         assert!(overlap(&double) && !overlap(&single));
     }
 }
+
+/// The peak is where tiles end, padding included, whether or not anybody looks at what they hold.
+#[test]
+fn the_peak_of_ub_is_the_same_without_sanitizers() {
+    for (sanitize, target) in [(true, Target::A5), (false, Target::A5), (true, Target::Host), (false, Target::Host)] {
+        let mut kernel = Kernel::new();
+        let from = kernel.parameter("from", ElementType::F32, &[8, 8]);
+        let tile = kernel.tile("tile", Tile::new(ElementType::F32, 8, 32).with_valid(8, 8), 0x400);
+        kernel.op(OpKind::Load { src: from, dst: tile });
+        let options = Options { sanitize, ..Options::default() };
+        let report = kernel.run(target, &[("from", floats([1.0; 64]))], &options);
+        assert_eq!((report.status, report.ub_peak), (Status::Ok, 0x800), "{target}: {:?}", report.diagnostics);
+    }
+}

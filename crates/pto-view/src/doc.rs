@@ -21,7 +21,7 @@ pub fn report() -> Report {
         nondeterministic: Vec::new(),
         spans: vec![Span { pipe: Pipe::V, start: 40, end: 100, name: "mscatter", place }],
         spans_dropped: 0,
-        warps: Vec::new(),
+        launches: Vec::new(),
         flags: Vec::new(),
         operations: vec![Operation {
             name: "mscatter",

@@ -44,11 +44,15 @@ const MOST_FINDINGS: (usize, usize) = (6, 60);
 const MOST_SLOTS: (usize, usize) = (4, 40);
 /// What stands in the place of a timeline.
 fn no_time(report: &Report) -> &'static str {
-    if report.target.profile().ub.is_some() { "No instruction ran." } else { "This target has no pipes and no cycles." }
+    if report.target.profile().ub.is_some() {
+        "No instruction ran to its end."
+    } else {
+        "This target has no pipes and no cycles."
+    }
 }
 
 /// What stands in the place of a UB map.
-const NO_TILES: &str = "No tile was in UB.";
+const NO_TILES: &str = "No tile held data in UB.";
 
 /// The run as one SVG file.
 ///

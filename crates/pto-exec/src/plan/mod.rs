@@ -9,8 +9,8 @@ mod rows;
 mod walk;
 
 use pto_isa::{
-    Atomic, Coalesce, Conflict, Extent, Instruction, Launch, MaskPattern, OutOfBounds, Severity, Target, TensorLayout,
-    Tile, check,
+    Atomic, Coalesce, Conflict, Extent, Finding, Instruction, Launch, MaskPattern, OutOfBounds, Severity, Target,
+    TensorLayout, Tile, check,
 };
 
 use crate::engine::{Engine, Outside};
@@ -53,6 +53,7 @@ use walk::{Axis, Order, Walk};
 pub struct Plan {
     instruction: Instruction,
     target: Target,
+    notes: Vec<Finding>,
     work: Work,
 }
 
@@ -74,8 +75,8 @@ impl Plan {
     /// # Errors
     /// [`Fault::Illegal`] with every broken rule; [`Fault::Call`] if an extent is unknown or larger than any memory.
     pub fn new(instruction: &Instruction, target: Target, launch: Launch) -> Result<Self, Fault> {
-        let broken: Vec<_> =
-            check(instruction, target, launch).into_iter().filter(|f| f.rule.severity == Severity::Error).collect();
+        let found = check(instruction, target, launch).into_iter();
+        let (broken, notes): (Vec<_>, Vec<_>) = found.partition(|f| f.rule.severity == Severity::Error);
         if !broken.is_empty() {
             return Err(Fault::Illegal(broken));
         }
@@ -91,7 +92,7 @@ impl Plan {
             }
             Instruction::TScatterMask { pattern, .. } => Work::Mask(*pattern),
         };
-        Ok(Self { instruction: *instruction, target, work })
+        Ok(Self { instruction: *instruction, target, notes, work })
     }
 
     fn memory(instruction: &Instruction, target: Target, payload: &Tile, idx: &Tile) -> Result<Work, Fault> {
@@ -122,6 +123,11 @@ impl Plan {
     /// The instruction that was planned.
     pub fn instruction(&self) -> &Instruction {
         &self.instruction
+    }
+
+    /// What is legal about the instruction, but worth a note.
+    pub fn notes(&self) -> &[Finding] {
+        &self.notes
     }
 
     /// The target it was planned for.

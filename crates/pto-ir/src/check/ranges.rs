@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::facts::Facts;
-use crate::{Arithmetic, For, OpKind, Operand, ValueId, fold};
+use crate::{Arithmetic, Extend, For, OpKind, Operand, Type, ValueId, fold};
 
 /// More loops than this in one offset are not followed.
 const MOST_TERMS: usize = 8;
@@ -99,7 +99,9 @@ impl Ranges {
                 };
                 (*result, sum)
             }
-            OpKind::Cast { result, value } => (*result, self.sum(*value, facts)),
+            OpKind::Cast { result, value, extend: Extend::Sign } if facts.ty(*value) != Some(&Type::Boolean) => {
+                (*result, self.sum(*value, facts))
+            }
             _ => return,
         };
         // What leaves its type wraps, and is no sum any more.

@@ -289,7 +289,7 @@ impl<'a> Checker<'a> {
                     self.mismatch(&rules::ARITHMETIC, place, expected, &[*condition, *then, *otherwise, *result])
                 }
             }
-            OpKind::Cast { result, value } => {
+            OpKind::Cast { result, value, .. } => {
                 (self.is_integer(*result) && self.is_integer(*value))
                     || self.mismatch(&rules::ARITHMETIC, place, "a cast between integer types", &[*value, *result])
             }

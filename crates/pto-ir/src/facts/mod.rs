@@ -209,9 +209,12 @@ impl<'a> Facts<'a> {
                 None if self.get(*then) == self.get(*otherwise) => self.set(*result, self.get(*then)),
                 None => self.describe(*result, Origin::Join),
             },
-            OpKind::Cast { result, value } => {
-                let value = self.integer(*value).zip(self.ty(*result)).map(|(value, ty)| fold::wrap(ty, value));
-                self.set_integer(*result, value);
+            OpKind::Cast { result, value, extend } => {
+                let cast = match (self.integer(*value), self.ty(*value), self.ty(*result)) {
+                    (Some(number), Some(from), Some(to)) => Some(fold::cast(from, to, *extend, number)),
+                    _ => None,
+                };
+                self.set_integer(*result, cast);
             }
             OpKind::MakeView { result, pointer, shape, strides, layout } => {
                 match self.made_view(*result, *pointer, shape, strides, *layout) {

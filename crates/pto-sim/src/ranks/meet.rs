@@ -10,7 +10,7 @@ use super::Peers;
 use super::log::Log;
 use super::race::races;
 use super::signal::{Signals, say_blocked};
-use super::window::{ALIGNMENT, Windows};
+use super::window::{ALIGNMENT, Placed, Windows};
 use super::word::{At, Word};
 use crate::device::Span;
 use crate::machine::{Argument, Machine, packed_view};
@@ -28,7 +28,48 @@ impl<'a> Machine<'a> {
     ) -> Result<bool, CommError> {
         let (rank, ranks) = (transport.rank(), transport.size());
         let slots = self.window_slots(&says, ranks);
-        let mut word = Word::new(At::Windows(Vec::new()));
+        let mine = self.own_windows(&slots, rank, arguments);
+        let mut word = Word::new(At::Windows(mine.iter().map(|bytes| bytes.len() as u64).collect()));
+        word.error = self.first_error();
+        let said = word.tell(transport)?;
+        if self.somebody_failed(&said, "could not start") {
+            return Ok(false);
+        }
+        let (placed, ends) = placed_windows(slots, said);
+        let window = transport.expose(ends[rank])?;
+        let own = placed.iter().filter(|(_, placed)| placed.owner == rank).zip(&mine);
+        window.local(&mut |memory| {
+            for ((_, placed), bytes) in own.clone() {
+                memory[placed.offset as usize..][..bytes.len()].copy_from_slice(bytes);
+            }
+        })?;
+        let mut clock = vec![0; ranks];
+        clock[rank] = 1;
+        let windows = Windows { window, placed: BTreeMap::new() };
+        let (log, signals) = (Log::default(), Signals::new(ranks));
+        let peers = Peers { transport, says, windows, clock, log, signals, apart: false };
+        let runs = peers.runs();
+        self.peers = Some(peers);
+        self.bind_all(placed, runs.then_some(arguments));
+        let mut word = Word::new(At::Ready(Vec::new()));
+        if runs && self.first_error().is_none() && self.views_fit() {
+            word.at = At::Ready(self.window_views());
+        }
+        word.error = self.first_error();
+        let said = word.tell(transport)?;
+        if self.somebody_failed(&said, "could not start") {
+            return Ok(false);
+        }
+        Ok(self.same_views(&said))
+    }
+
+    /// The arrays that this rank's windows hold, with findings where there are none.
+    fn own_windows<'b>(
+        &mut self,
+        slots: &[(ValueId, usize)],
+        rank: usize,
+        arguments: &'b BTreeMap<String, Argument>,
+    ) -> Vec<&'b Vec<u8>> {
         let mut mine = Vec::new();
         for (id, _) in slots.iter().filter(|(_, owner)| *owner == rank) {
             let value = self.function.value(*id);
@@ -42,43 +83,11 @@ impl<'a> Machine<'a> {
                 }
             }
         }
-        word.at = At::Windows(mine.iter().map(|bytes| bytes.len() as u64).collect());
-        word.error = self.first_error();
-        let said = word.tell(transport)?;
-        if self.somebody_failed(&said, "could not start") {
-            return Ok(false);
-        }
-        let mut sizes: Vec<_> = said
-            .into_iter()
-            .map(|word| match word.at {
-                At::Windows(sizes) => sizes.into_iter(),
-                _ => Vec::new().into_iter(),
-            })
-            .collect();
-        let mut ends = vec![0u64; ranks];
-        let mut placed = Vec::with_capacity(slots.len());
-        for (id, owner) in slots {
-            let length = sizes[owner].next().unwrap_or(0);
-            placed.push((id, Self::window_at(owner, ends[owner], length)));
-            ends[owner] = ends[owner].saturating_add(length).next_multiple_of(ALIGNMENT);
-        }
-        let window = transport.expose(ends[rank])?;
-        let own = placed.iter().filter(|(_, placed)| placed.owner == rank).zip(&mine);
-        window.local(&mut |memory| {
-            for ((_, placed), bytes) in own.clone() {
-                memory[placed.offset as usize..][..bytes.len()].copy_from_slice(bytes);
-            }
-        })?;
-        let mut clock = vec![0; ranks];
-        clock[rank] = 1;
-        let runs;
-        {
-            let windows = Windows { window, placed: BTreeMap::new() };
-            let (log, signals) = (Log::default(), Signals::new(ranks));
-            let peers = Peers { transport, says, windows, clock, log, signals, apart: false };
-            runs = peers.runs();
-            self.peers = Some(peers);
-        }
+        mine
+    }
+
+    /// Binds the parameters that are windows; the others too, where this rank runs and has arguments for them.
+    fn bind_all(&mut self, placed: Vec<(ValueId, Placed)>, arguments: Option<&BTreeMap<String, Argument>>) {
         let mut placed = placed.into_iter().peekable();
         for id in self.function.parameter_ids() {
             let mut buffers = Vec::new();
@@ -91,26 +100,16 @@ impl<'a> Machine<'a> {
                 };
                 buffers.push(self.add_window(&name, element, Vec::new(), window));
             }
-            if !buffers.is_empty()
-                && let Err((rule, message)) = self.bind_window(id, &buffers)
-            {
-                let place = self.function.value(id).place;
-                self.say(Diagnostic::new(rule, place, message));
-            } else if buffers.is_empty() && runs {
+            if !buffers.is_empty() {
+                if let Err((rule, message)) = self.bind_window(id, &buffers) {
+                    let place = self.function.value(id).place;
+                    self.say(Diagnostic::new(rule, place, message));
+                }
+            } else if let Some(arguments) = arguments {
                 let argument = arguments.get(self.function.value(id).name.as_ref()).cloned();
                 self.bind_parameter(id, argument);
             }
         }
-        let mut word = Word::new(At::Ready(Vec::new()));
-        if runs && self.first_error().is_none() && self.views_fit() {
-            word.at = At::Ready(self.window_views());
-        }
-        word.error = self.first_error();
-        let said = word.tell(transport)?;
-        if self.somebody_failed(&said, "could not start") {
-            return Ok(false);
-        }
-        Ok(self.same_views(&said))
     }
 
     /// Every window: the parameter, and the rank whose memory it is.
@@ -340,4 +339,23 @@ impl<'a> Machine<'a> {
             }
         }
     }
+}
+
+/// Where in its rank's memory each window lies, by the sizes that the ranks said, and where the windows of each rank end.
+fn placed_windows(slots: Vec<(ValueId, usize)>, said: Vec<Word>) -> (Vec<(ValueId, Placed)>, Vec<u64>) {
+    let mut ends = vec![0u64; said.len()];
+    let mut sizes: Vec<_> = said
+        .into_iter()
+        .map(|word| match word.at {
+            At::Windows(sizes) => sizes.into_iter(),
+            _ => Vec::new().into_iter(),
+        })
+        .collect();
+    let mut placed = Vec::with_capacity(slots.len());
+    for (id, owner) in slots {
+        let length = sizes[owner].next().unwrap_or(0);
+        placed.push((id, Placed::new(owner, ends[owner], length)));
+        ends[owner] = ends[owner].saturating_add(length).next_multiple_of(ALIGNMENT);
+    }
+    (placed, ends)
 }

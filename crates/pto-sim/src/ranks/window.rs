@@ -32,6 +32,13 @@ pub(crate) struct Placed {
     dirty: Vec<(u64, u64)>,
 }
 
+impl Placed {
+    /// A window whose bytes this rank has not seen yet.
+    pub(super) fn new(owner: usize, offset: u64, length: u64) -> Self {
+        Self { owner, offset, length, stale: true, dirty: Vec::new() }
+    }
+}
+
 pub(super) struct Windows<'a> {
     pub(super) window: Box<dyn Window + 'a>,
     /// By the number of the buffer that is the copy.
@@ -118,10 +125,6 @@ impl Machine<'_> {
             peers.windows.placed.insert(at, placed);
         }
         at
-    }
-
-    pub(super) fn window_at(owner: usize, offset: u64, length: u64) -> Placed {
-        Placed { owner, offset, length, stale: true, dirty: Vec::new() }
     }
 
     /// The rank whose window a buffer is; `None` if it is none.

@@ -1,6 +1,6 @@
 //! Integer arithmetic and constants.
 
-use pto_ir::{Arithmetic, Constant, OpKind, Predicate, Type, TypeId, ValueId};
+use pto_ir::{Arithmetic, Constant, Extend, OpKind, Predicate, Type, TypeId, ValueId};
 use pto_isa::{ElementType, bf16, f16};
 
 use super::call::{Arg, Call};
@@ -96,7 +96,7 @@ impl<'t> Elaborator<'t> {
     }
 
     /// `arith.index_cast %n : i32 to index`.
-    pub(super) fn cast(&mut self, call: &Call<'t>) -> Option<OpKind> {
+    pub(super) fn cast(&mut self, call: &Call<'t>, extend: Extend) -> Option<OpKind> {
         let [value] = self.operands(call)?;
         let to = call.rest.iter().skip_while(|term| term.text() != "to").nth(1).or(call.result_types.first());
         let Some(to) = to else {
@@ -104,7 +104,7 @@ impl<'t> Elaborator<'t> {
         };
         let ty = self.read_type(*to);
         let result = self.result(call, ty)?;
-        Some(OpKind::Cast { result, value })
+        Some(OpKind::Cast { result, value, extend })
     }
 
     /// `arith.constant 0 : index`, `.const %c = 0 : index`, and the generic form with `value = 0 : index`.

@@ -2,7 +2,7 @@
 //!
 //! The rows are sorted by name. Operations of the `pto` dialect stand here without their prefix, which PTO-AS leaves out.
 
-use pto_ir::{Arithmetic, OpKind};
+use pto_ir::{Arithmetic, Extend, OpKind};
 use pto_isa::Direction;
 
 use super::Elaborator;
@@ -51,19 +51,30 @@ rows! {
     "arith.addi" [OVERFLOW] [] |e, c| e.arithmetic(c, Arithmetic::Add);
     "arith.andi" [] [] |e, c| e.arithmetic(c, Arithmetic::And);
     "arith.ceildivsi" [] [] |e, c| e.arithmetic(c, Arithmetic::CeilDiv);
+    "arith.ceildivui" [] [] |e, c| e.arithmetic(c, Arithmetic::CeilDivUnsigned);
     "arith.cmpi" [&["predicate"]] ["*"] |e, c| e.compare(c);
     "arith.constant" [&["value"]] ["*"] |e, c| e.constant(c);
     "arith.divsi" [] [] |e, c| e.arithmetic(c, Arithmetic::Div);
-    "arith.extsi" [] ["*"] |e, c| e.cast(c);
-    "arith.index_cast" [] ["*"] |e, c| e.cast(c);
+    "arith.divui" [] [] |e, c| e.arithmetic(c, Arithmetic::DivUnsigned);
+    "arith.extsi" [] ["*"] |e, c| e.cast(c, Extend::Sign);
+    "arith.extui" [] ["*"] |e, c| e.cast(c, Extend::Zero);
+    "arith.floordivsi" [] [] |e, c| e.arithmetic(c, Arithmetic::FloorDiv);
+    "arith.index_cast" [] ["*"] |e, c| e.cast(c, Extend::Sign);
+    "arith.index_castui" [] ["*"] |e, c| e.cast(c, Extend::Zero);
     "arith.maxsi" [] [] |e, c| e.arithmetic(c, Arithmetic::Max);
+    "arith.maxui" [] [] |e, c| e.arithmetic(c, Arithmetic::MaxUnsigned);
     "arith.minsi" [] [] |e, c| e.arithmetic(c, Arithmetic::Min);
+    "arith.minui" [] [] |e, c| e.arithmetic(c, Arithmetic::MinUnsigned);
     "arith.muli" [OVERFLOW] [] |e, c| e.arithmetic(c, Arithmetic::Mul);
     "arith.ori" [] [] |e, c| e.arithmetic(c, Arithmetic::Or);
     "arith.remsi" [] [] |e, c| e.arithmetic(c, Arithmetic::Rem);
+    "arith.remui" [] [] |e, c| e.arithmetic(c, Arithmetic::RemUnsigned);
     "arith.select" [] [] |e, c| e.select(c);
+    "arith.shli" [OVERFLOW] [] |e, c| e.arithmetic(c, Arithmetic::ShiftLeft);
+    "arith.shrsi" [] [] |e, c| e.arithmetic(c, Arithmetic::ShiftRight);
+    "arith.shrui" [] [] |e, c| e.arithmetic(c, Arithmetic::ShiftRightUnsigned);
     "arith.subi" [OVERFLOW] [] |e, c| e.arithmetic(c, Arithmetic::Sub);
-    "arith.trunci" [OVERFLOW] ["*"] |e, c| e.cast(c);
+    "arith.trunci" [OVERFLOW] ["*"] |e, c| e.cast(c, Extend::Sign);
     "arith.xori" [] [] |e, c| e.arithmetic(c, Arithmetic::Xor);
     "barrier" [&["pipe"]] ["*" "["] |e, c| e.barrier(c);
     "barrier_all" [] [] |_, _| Some(OpKind::Barrier(pto_ir::Pipe::All));

@@ -1,6 +1,6 @@
 //! Operations as each spelling writes them.
 
-use pto_ir::{Arithmetic, Collective, Constant, Flag, For, If, Op, OpKind, Operand, Type, ValueId};
+use pto_ir::{Arithmetic, Collective, Constant, Extend, Flag, For, If, Op, OpKind, Operand, Type, ValueId};
 use pto_isa::{Direction, ElementType, Policy, bf16, f16};
 
 use super::{Form, Writer};
@@ -8,7 +8,7 @@ use crate::elaborate::PREDICATES;
 use crate::regular::{Regular, Signature};
 
 /// The names of integer arithmetic.
-const ARITHMETIC: [(Arithmetic, &str); 11] = [
+const ARITHMETIC: [(Arithmetic, &str); 20] = [
     (Arithmetic::Add, "addi"),
     (Arithmetic::Sub, "subi"),
     (Arithmetic::Mul, "muli"),
@@ -20,6 +20,15 @@ const ARITHMETIC: [(Arithmetic, &str); 11] = [
     (Arithmetic::Or, "ori"),
     (Arithmetic::Xor, "xori"),
     (Arithmetic::CeilDiv, "ceildivsi"),
+    (Arithmetic::FloorDiv, "floordivsi"),
+    (Arithmetic::DivUnsigned, "divui"),
+    (Arithmetic::RemUnsigned, "remui"),
+    (Arithmetic::CeilDivUnsigned, "ceildivui"),
+    (Arithmetic::MaxUnsigned, "maxui"),
+    (Arithmetic::MinUnsigned, "minui"),
+    (Arithmetic::ShiftLeft, "shli"),
+    (Arithmetic::ShiftRight, "shrsi"),
+    (Arithmetic::ShiftRightUnsigned, "shrui"),
 ];
 
 impl<'m> Writer<'m> {
@@ -148,27 +157,6 @@ impl<'m> Writer<'m> {
     fn plain(&mut self, kind: &OpKind) -> String {
         let own = |writer: &Self, name: &str| writer.dialect(name);
         match kind {
-            OpKind::Constant { result, value } => self.constant(*result, *value),
-            OpKind::Arithmetic { result, op, lhs, rhs } => {
-                let name = ARITHMETIC.iter().find(|(known, _)| known == op).map_or("addi", |(_, name)| *name);
-                let ty = self.type_of(*lhs);
-                format!("{} = arith.{name} {} : {ty}", self.name(*result), self.values(&[*lhs, *rhs]))
-            }
-            OpKind::Compare { result, predicate, lhs, rhs } => {
-                let name = PREDICATES.iter().find(|(_, known)| known == predicate).map_or("eq", |(name, _)| *name);
-                let ty = self.type_of(*lhs);
-                format!("{} = arith.cmpi {name}, {} : {ty}", self.name(*result), self.values(&[*lhs, *rhs]))
-            }
-            OpKind::Select { result, condition, then, otherwise } => {
-                let ty = self.type_of(*result);
-                let values = self.values(&[*condition, *then, *otherwise]);
-                format!("{} = arith.select {values} : {ty}", self.name(*result))
-            }
-            OpKind::Cast { result, value } => {
-                let (from, to) = (self.type_of(*value), self.type_of(*result));
-                let name = self.cast_name(*value, *result);
-                format!("{} = arith.{name} {} : {from} to {to}", self.name(*result), self.name(*value))
-            }
             OpKind::Yield(values) => format!("scf.yield{}", self.typed(values)),
             OpKind::Return(values) => format!("return{}", self.typed(values)),
             OpKind::MakeView { result, pointer, shape, strides, layout } => {
@@ -227,6 +215,34 @@ impl<'m> Writer<'m> {
                     self.name(*tile),
                     self.operands(&[*rows, *cols])
                 )
+            }
+            _ => self.computed(kind),
+        }
+    }
+
+    /// Constants and arithmetic.
+    fn computed(&mut self, kind: &OpKind) -> String {
+        match kind {
+            OpKind::Constant { result, value } => self.constant(*result, *value),
+            OpKind::Arithmetic { result, op, lhs, rhs } => {
+                let name = ARITHMETIC.iter().find(|(known, _)| known == op).map_or("addi", |(_, name)| *name);
+                let ty = self.type_of(*lhs);
+                format!("{} = arith.{name} {} : {ty}", self.name(*result), self.values(&[*lhs, *rhs]))
+            }
+            OpKind::Compare { result, predicate, lhs, rhs } => {
+                let name = PREDICATES.iter().find(|(_, known)| known == predicate).map_or("eq", |(name, _)| *name);
+                let ty = self.type_of(*lhs);
+                format!("{} = arith.cmpi {name}, {} : {ty}", self.name(*result), self.values(&[*lhs, *rhs]))
+            }
+            OpKind::Select { result, condition, then, otherwise } => {
+                let ty = self.type_of(*result);
+                let values = self.values(&[*condition, *then, *otherwise]);
+                format!("{} = arith.select {values} : {ty}", self.name(*result))
+            }
+            OpKind::Cast { result, value, extend } => {
+                let (from, to) = (self.type_of(*value), self.type_of(*result));
+                let name = self.cast_name(*value, *result, *extend);
+                format!("{} = arith.{name} {} : {from} to {to}", self.name(*result), self.name(*value))
             }
             _ => self.access(kind),
         }
@@ -322,16 +338,18 @@ impl<'m> Writer<'m> {
         }
     }
 
-    fn cast_name(&self, from: ValueId, to: ValueId) -> &'static str {
+    fn cast_name(&self, from: ValueId, to: ValueId, extend: Extend) -> &'static str {
         let width = |value| match self.ir_type(value)? {
             Type::Boolean => Some(1),
             Type::Scalar(element) => Some(8 * element.size()),
             _ => None,
         };
-        match (width(from), width(to)) {
-            (Some(from), Some(to)) if from < to => "extsi",
-            (Some(from), Some(to)) if from > to => "trunci",
-            _ => "index_cast",
+        match (width(from), width(to), extend) {
+            (Some(from), Some(to), Extend::Sign) if from < to => "extsi",
+            (Some(from), Some(to), Extend::Zero) if from < to => "extui",
+            (Some(from), Some(to), Extend::Sign) if from > to => "trunci",
+            (_, _, Extend::Sign) => "index_cast",
+            (_, _, Extend::Zero) => "index_castui",
         }
     }
 

@@ -61,7 +61,7 @@ pub fn empty(target: Target) -> Report {
         nondeterministic: vec![],
         spans: vec![],
         spans_dropped: 0,
-        warps: vec![],
+        launches: vec![],
         flags: vec![],
         operations: vec![],
         residences: vec![],
