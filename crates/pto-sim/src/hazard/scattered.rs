@@ -107,10 +107,13 @@ impl Elements {
             if self.0.get((start / 64) as usize).is_some_and(|word| word & 1 << (start % 64) != 0) {
                 rare(met, start);
             }
-            for word in start / 64..end.div_ceil(64) {
-                let Some(bits) = self.0.get_mut(word as usize) else { break };
-                *bits |= mask(word, start, end);
+            let (first, last) = (start / 64, end.div_ceil(64).min(self.0.len() as u64));
+            let Some(words) = self.0.get_mut(first as usize..last as usize) else { continue };
+            if start.is_multiple_of(64) && end.is_multiple_of(64) {
+                words.fill(u64::MAX);
+                continue;
             }
+            words.iter_mut().zip(first..).for_each(|(bits, word)| *bits |= mask(word, start, end));
         }
     }
 
