@@ -7,4 +7,6 @@ if ! command -v mpicc >/dev/null || ! command -v mpirun >/dev/null; then
         libopenmpi-dev openmpi-bin libclang-dev gcc libc6-dev pkg-config
 fi
 cd "$(dirname "$0")/.."
-exec cargo test --features mpi "$@"
+# What does not need MPI has been tested without it.
+cargo test --features mpi --lib --test mpi "$@"
+exec cargo test --features mpi --doc
