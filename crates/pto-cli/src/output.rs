@@ -13,12 +13,16 @@ pub(crate) fn complain(error: &dyn Display) {
 
 /// Whether standard output may be coloured: on a terminal, unless `NO_COLOR` is set to something.
 pub(crate) fn colour() -> bool {
-    stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    is_coloured(&stdout())
 }
 
 /// Whether standard error may be coloured.
 pub(crate) fn error_colour() -> bool {
-    stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    is_coloured(&stderr())
+}
+
+fn is_coloured(to: &impl IsTerminal) -> bool {
+    to.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Says something on standard error, in one piece: other ranks may write there too.

@@ -4,7 +4,7 @@
 //! `i64`: signed types and `index` sign-extended, unsigned types zero-extended, booleans as 0 and 1. Overflow wraps
 //! at the type's width; a division by zero has no value.
 
-use pto_isa::{ElementClass, ElementType};
+use pto_isa::ElementClass;
 
 use crate::{Arithmetic, Extend, Predicate, Type};
 
@@ -18,19 +18,11 @@ use crate::{Arithmetic, Extend, Predicate, Type};
 /// assert_eq!(fold::wrap(&Type::Index, -1), -1);
 /// ```
 pub fn wrap(ty: &Type, value: i64) -> i64 {
-    match ty {
-        Type::Boolean => value & 1,
-        Type::Scalar(element) => wrap_element(*element, value),
-        _ => value,
-    }
-}
-
-fn wrap_element(element: ElementType, value: i64) -> i64 {
-    let unused = 64 - 8 * element.size() as u32;
-    match element.class() {
-        ElementClass::Unsigned => ((value as u64) << unused >> unused) as i64,
-        ElementClass::Signed => value << unused >> unused,
-        ElementClass::Float | ElementClass::Float8 => value,
+    let class = if let Type::Scalar(element) = ty { Some(element.class()) } else { None };
+    match (ty, class) {
+        (Type::Boolean, _) | (_, Some(ElementClass::Unsigned)) => unsigned(ty, value) as i64,
+        (_, Some(ElementClass::Float | ElementClass::Float8)) => value,
+        _ => signed(ty, value),
     }
 }
 
@@ -47,6 +39,12 @@ fn bits(ty: &Type) -> u32 {
 fn unsigned(ty: &Type, value: i64) -> u64 {
     let unused = 64 - bits(ty);
     (value as u64) << unused >> unused
+}
+
+/// The bits of a value as a signed number.
+fn signed(ty: &Type, value: i64) -> i64 {
+    let unused = 64 - bits(ty);
+    value << unused >> unused
 }
 
 /// A value of one integer type as one of another.
@@ -86,7 +84,7 @@ pub fn arithmetic(op: Arithmetic, ty: &Type, lhs: i64, rhs: i64) -> Option<i64> 
         Arithmetic::Sub => lhs.wrapping_sub(rhs),
         Arithmetic::Mul => lhs.wrapping_mul(rhs),
         Arithmetic::ShiftLeft => lhs << by()?,
-        Arithmetic::ShiftRight => wrap_signed(ty, lhs) >> by()?,
+        Arithmetic::ShiftRight => signed(ty, lhs) >> by()?,
         Arithmetic::ShiftRightUnsigned => (wide_lhs >> by()?) as i64,
         Arithmetic::MaxUnsigned => wide_lhs.max(wide_rhs) as i64,
         Arithmetic::MinUnsigned => wide_lhs.min(wide_rhs) as i64,
@@ -113,12 +111,6 @@ pub fn arithmetic(op: Arithmetic, ty: &Type, lhs: i64, rhs: i64) -> Option<i64> 
         Arithmetic::Xor => lhs ^ rhs,
     };
     Some(wrap(ty, value))
-}
-
-/// The bits of a value as a signed number.
-fn wrap_signed(ty: &Type, value: i64) -> i64 {
-    let unused = 64 - bits(ty);
-    value << unused >> unused
 }
 
 /// The result of a comparison of two values of one type.
@@ -165,6 +157,7 @@ pub fn trips(lower: i64, upper: i64, step: i64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pto_isa::ElementType;
 
     #[test]
     fn nothing_panics_and_everything_stays_in_its_width() {

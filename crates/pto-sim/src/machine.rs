@@ -16,7 +16,7 @@ use crate::report::{Lanes, Nondeterministic, Operation, Report, Residence, Statu
 use crate::state::{Buffer, Value};
 use crate::timing::Timing;
 use crate::ub::Contents;
-use crate::warps::{MAX_WARPS, Simt, SimtLaunch};
+use crate::warps::{Simt, SimtLaunch};
 use crate::work::Issued;
 
 /// What a parameter of the function is bound to.
@@ -249,7 +249,7 @@ impl<'a> Machine<'a> {
     /// Keeps the launch that ran from `start` to `end`, while there is room in the trace.
     pub(crate) fn launched(&mut self, start: u64, end: u64, place: Place) {
         let (Some(simt), Some(timing)) = (self.simt.take(), self.timing) else { return };
-        if self.launches.len() < self.options.max_spans / MAX_WARPS {
+        if self.launches.len() < self.options.max_spans / pto_exec::simt::MAX_WARPS as usize {
             self.launches.push(SimtLaunch { simt, timing, start, end, place });
         }
     }

@@ -6,9 +6,6 @@ use pto_isa::Coalesce;
 
 use crate::timing::Timing;
 
-/// The most warps that a launch has.
-pub(crate) const MAX_WARPS: usize = 32;
-
 /// A launch on A5, by the operands that size it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Simt {
