@@ -117,10 +117,11 @@ fn a_progress_bar_on_a_terminal_until_ctrl_c() {
     let folder = tempfile::tempdir().expect("a folder");
     let (path, report) = (kernel(folder.path()), folder.path().join("report.json"));
     let run = arguments(&path, 1 << 40).join(" ");
-    let line = format!("{} {run} --max-steps=100000000 > {}", env!("CARGO_BIN_EXE_pto"), report.display());
+    // `exec`: a shell that stays would be interrupted too, and some answer for their command then.
+    let line = format!("exec {} {run} --max-steps=100000000 > {}", env!("CARGO_BIN_EXE_pto"), report.display());
     // `script` gives its command a terminal of its own, and passes on what is typed.
     let mut command = Command::new("script");
-    command.args(["-q", "-e", "-f", "-c", &line, "/dev/null"]);
+    command.args(["-q", "-e", "-f", "-c", &line, "/dev/null"]).env("SHELL", "/bin/sh").env("TERM", "xterm");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script of util-linux");
     let (mut typed, mut seen) = (child.stdin.take().expect("stdin"), Vec::new());
     let mut screen = child.stdout.take().expect("stdout");
