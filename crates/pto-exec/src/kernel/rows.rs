@@ -1,7 +1,7 @@
 //! Whole rows, each a few contiguous pieces of tile and table.
 
 use super::elements::Moved;
-use super::offsets::AnyOffsets;
+use super::offsets::{AnyOffsets, Word};
 use super::simd::{self, Backend, Simd, Streams, Task};
 
 /// Bytes of a cache line.
@@ -56,8 +56,10 @@ pub(crate) struct Segment {
 /// A block of rows to move.
 #[derive(Clone, Copy)]
 pub(crate) struct RowBlock<'a> {
-    /// Where the rows start.
+    /// Which rows, or where they start.
     pub(crate) moved: Moved<'a>,
+    /// Elements from the start of a row to that of the next; 1 if where they start is known.
+    pub(crate) stride: usize,
     /// The pieces of each.
     pub(crate) segments: &'a [Segment],
     /// Rows that are replaced are written past the caches.
@@ -76,21 +78,24 @@ impl RowBlock<'_> {
     /// Asks for the first rows of the block, those that no other row comes before by [`ahead`](Self::ahead).
     #[inline(always)]
     pub(super) fn prefetch_first<const N: usize>(&self, table: &[[u8; N]], ask: Ask) {
-        let AnyOffsets::Wide(offsets) = self.moved.offsets else { return };
-        for word in offsets.words().iter().take(self.ahead(ask)) {
-            prefetch(table, Some(u64::from_le_bytes(*word) as usize), self.segments, ask);
-        }
+        (0..self.ahead(ask)).for_each(|row| prefetch(table, self.base(row), self.segments, ask));
+    }
+
+    /// Where in the table a row starts, of those that are left.
+    #[inline(always)]
+    fn base(&self, row: usize) -> Option<usize> {
+        let word = match self.moved.offsets {
+            AnyOffsets::Narrow(offsets) => offsets.words().get(row)?.get(),
+            AnyOffsets::Wide(offsets) => offsets.words().get(row)?.get(),
+        };
+        Some(word as usize * self.stride)
     }
 
     /// Visits the rows: where each starts in the tile, and in the table unless its lane was dropped, with the start of
     /// a row to come.
     #[inline(always)]
     pub(super) fn for_each_row(&self, ask: Ask, mut visit: impl FnMut(usize, Option<usize>, Option<usize>)) {
-        let Moved { payload, count, offsets, positions } = self.moved;
-        // Addresses of rows are always wide.
-        let AnyOffsets::Wide(offsets) = offsets else { return };
-        let words = offsets.words();
-        let base = |k: usize| words.get(k).map(|word| u64::from_le_bytes(*word) as usize);
+        let Moved { payload, count, positions, .. } = self.moved;
         let ahead = self.ahead(ask);
         let mut next = 0;
         for row in 0..count {
@@ -98,7 +103,8 @@ impl RowBlock<'_> {
                 None => true,
                 Some(positions) => positions.get(next).is_some_and(|&position| position as usize == row),
             };
-            visit(payload.start + row * payload.step, if kept { base(next) } else { None }, base(next + ahead));
+            let base = if kept { self.base(next) } else { None };
+            visit(payload.start + row * payload.step, base, self.base(next + ahead));
             next += usize::from(kept);
         }
     }
@@ -110,20 +116,26 @@ pub(super) fn prefetch<const N: usize>(table: &[[u8; N]], base: Option<usize>, s
     let Some(base) = base else { return };
     for segment in segments {
         let start = base.wrapping_add(segment.table);
-        let lines = (0..segment.length).step_by(LINE / N).take(ask.lines());
         match ask {
-            Ask::Read => lines.for_each(|at| simd::prefetch_far(table, start.wrapping_add(at))),
+            Ask::Read => {
+                lines::<N>(segment.length, ask).for_each(|at| simd::prefetch_far(table, start.wrapping_add(at)))
+            }
             Ask::Write => prefetch_piece(table, start, segment.length),
         }
     }
 }
 
+/// The first elements of the lines to ask for, in a piece of so many.
+#[inline(always)]
+fn lines<const N: usize>(length: usize, ask: Ask) -> impl Iterator<Item = usize> {
+    let per_line = LINE / N;
+    (0..length.div_ceil(per_line).min(ask.lines())).map(move |line| line * per_line)
+}
+
 /// Asks for the lines of one piece, to be written.
 #[inline(always)]
 fn prefetch_piece<const N: usize>(table: &[[u8; N]], start: usize, length: usize) {
-    for at in (0..length).step_by(LINE / N).take(Ask::Write.lines()) {
-        simd::prefetch_write(table, start.wrapping_add(at));
-    }
+    lines::<N>(length, Ask::Write).for_each(|at| simd::prefetch_write(table, start.wrapping_add(at)));
     // A piece that begins within a line ends in one more.
     simd::prefetch_write(table, start.wrapping_add(length.saturating_sub(1)));
 }

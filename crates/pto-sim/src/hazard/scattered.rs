@@ -125,8 +125,11 @@ impl Elements {
     fn add_run(&mut self, start: u64, end: u64) {
         let (first, last) = (start / 64, end.div_ceil(64).min(self.0.len() as u64));
         let Some(words) = self.0.get_mut(first as usize..last as usize) else { return };
-        if start.is_multiple_of(64) && end.is_multiple_of(64) {
-            words.fill(u64::MAX);
+        if (start | end).is_multiple_of(64) {
+            // The rows of a table are mostly of a few words, which a loop over single ones takes long to get into.
+            let (fours, rest) = words.as_chunks_mut::<4>();
+            fours.iter_mut().for_each(|four| *four = [u64::MAX; 4]);
+            rest.iter_mut().for_each(|word| *word = u64::MAX);
         } else {
             words.iter_mut().zip(first..).for_each(|(bits, word)| *bits |= mask(word, start, end));
         }
