@@ -114,25 +114,34 @@ impl Elements {
 
     /// Adds runs of elements.
     fn add(&mut self, elements: &Slots) {
+        // Rows are mostly of a few whole words, and setting these costs less than a loop that might be of any length.
         match elements.length {
             0 => {}
             1 => self.add_firsts(&elements.starts, &mut Vec::new()),
+            64 => self.add_words::<1>(&elements.starts),
+            128 => self.add_words::<2>(&elements.starts),
+            256 => self.add_words::<4>(&elements.starts),
+            512 => self.add_words::<8>(&elements.starts),
+            1024 => self.add_words::<16>(&elements.starts),
             length => elements.starts.iter().for_each(|start| self.add_run(*start, start + length)),
         }
     }
 
-    #[inline(always)]
+    /// Adds runs of so many words.
+    fn add_words<const WORDS: usize>(&mut self, starts: &[u64]) {
+        for &start in starts {
+            let words = self.0.get_mut((start / 64) as usize..).and_then(|words| words.first_chunk_mut::<WORDS>());
+            match words {
+                Some(words) if start.is_multiple_of(64) => *words = [u64::MAX; WORDS],
+                _ => self.add_run(start, start + 64 * WORDS as u64),
+            }
+        }
+    }
+
     fn add_run(&mut self, start: u64, end: u64) {
         let (first, last) = (start / 64, end.div_ceil(64).min(self.0.len() as u64));
         let Some(words) = self.0.get_mut(first as usize..last as usize) else { return };
-        if (start | end).is_multiple_of(64) {
-            // The rows of a table are mostly of a few words, which a loop over single ones takes long to get into.
-            let (fours, rest) = words.as_chunks_mut::<4>();
-            fours.iter_mut().for_each(|four| *four = [u64::MAX; 4]);
-            rest.iter_mut().for_each(|word| *word = u64::MAX);
-        } else {
-            words.iter_mut().zip(first..).for_each(|(bits, word)| *bits |= mask(word, start, end));
-        }
+        words.iter_mut().zip(first..).for_each(|(bits, word)| *bits |= mask(word, start, end));
     }
 
     /// Forgets elements and those near them.
@@ -426,6 +435,21 @@ mod tests {
                     scattered.settle(Kind::Write, access, (clocks.of(Pipe::V), seen), BUFFER, (&elements, true));
                     assert!(scattered.layers[0].hit.0.iter().all(|word| *word == 0));
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn runs_of_every_length_and_start_are_added_whole() {
+        let count = 5 * 1024;
+        for length in [0, 1, 3, 63, 64, 65, 128, 192, 256, 512, 1024] {
+            for start in [0, 1, 63, 64, 320, 1000, count - 64, count - length] {
+                let mut elements = Elements::new(count);
+                elements.add(&slots(&[start, 2048], length));
+                let expected = (0..count).filter(|element| {
+                    (start..start + length).contains(element) || (2048..2048 + length).contains(element)
+                });
+                assert!(elements.each().map(|element| element as u64).eq(expected), "{length} at {start}");
             }
         }
     }
