@@ -7,7 +7,8 @@
 //! ([`Settled`]), which is exact as well and larger.
 //!
 //! While an instruction is executed its elements are in a bit map of their own ([`Layer::hit`]): an element that is
-//! there already is one where two lanes meet.
+//! there already is one where two lanes meet. Of runs that are the same or have nothing in common, as the rows of a
+//! table, the first elements are enough for that.
 
 use pto_ir::Pipe;
 
@@ -88,32 +89,67 @@ impl Elements {
         Self(vec![0; count.div_ceil(64) as usize])
     }
 
-    /// Adds runs of elements; the starts of those whose first element was there have met.
-    fn add(&mut self, elements: &Slots, met: &mut Vec<u64>) {
-        if elements.length == 1 {
-            let words = &mut self.0[..];
-            for &start in &elements.starts {
-                let Some(word) = words.get_mut((start / 64) as usize) else { continue };
-                let before = *word;
-                *word = before | 1 << (start % 64);
-                if *word == before {
-                    rare(met, start);
-                }
+    /// Adds the elements that runs begin with; those that were there have met.
+    fn add_firsts(&mut self, starts: &[u64], met: &mut Vec<u64>) {
+        let words = &mut self.0[..];
+        for &start in starts {
+            let Some(word) = words.get_mut((start / 64) as usize) else { continue };
+            let before = *word;
+            *word = before | 1 << (start % 64);
+            if *word == before {
+                rare(met, start);
             }
-            return;
         }
+    }
+
+    /// Adds runs of elements; the starts of those whose first element was there have met.
+    fn add_meeting(&mut self, elements: &Slots, met: &mut Vec<u64>) {
         for &start in elements.starts.iter().filter(|_| elements.length > 0) {
-            let end = start + elements.length;
             if self.0.get((start / 64) as usize).is_some_and(|word| word & 1 << (start % 64) != 0) {
                 rare(met, start);
             }
-            let (first, last) = (start / 64, end.div_ceil(64).min(self.0.len() as u64));
-            let Some(words) = self.0.get_mut(first as usize..last as usize) else { continue };
-            if start.is_multiple_of(64) && end.is_multiple_of(64) {
-                words.fill(u64::MAX);
-                continue;
+            self.add_run(start, start + elements.length);
+        }
+    }
+
+    /// Adds runs of elements.
+    fn add(&mut self, elements: &Slots) {
+        // Rows are mostly of a few whole words, and setting these costs less than a loop that might be of any length.
+        match elements.length {
+            0 => {}
+            1 => self.add_firsts(&elements.starts, &mut Vec::new()),
+            64 => self.add_words::<1>(&elements.starts),
+            128 => self.add_words::<2>(&elements.starts),
+            256 => self.add_words::<4>(&elements.starts),
+            512 => self.add_words::<8>(&elements.starts),
+            1024 => self.add_words::<16>(&elements.starts),
+            length => elements.starts.iter().for_each(|start| self.add_run(*start, start + length)),
+        }
+    }
+
+    /// Adds runs of so many words.
+    fn add_words<const WORDS: usize>(&mut self, starts: &[u64]) {
+        for &start in starts {
+            let words = self.0.get_mut((start / 64) as usize..).and_then(|words| words.first_chunk_mut::<WORDS>());
+            match words {
+                Some(words) if start.is_multiple_of(64) => *words = [u64::MAX; WORDS],
+                _ => self.add_run(start, start + 64 * WORDS as u64),
             }
-            words.iter_mut().zip(first..).for_each(|(bits, word)| *bits |= mask(word, start, end));
+        }
+    }
+
+    fn add_run(&mut self, start: u64, end: u64) {
+        let (first, last) = (start / 64, end.div_ceil(64).min(self.0.len() as u64));
+        let Some(words) = self.0.get_mut(first as usize..last as usize) else { return };
+        words.iter_mut().zip(first..).for_each(|(bits, word)| *bits |= mask(word, start, end));
+    }
+
+    /// Forgets elements and those near them.
+    fn clear_near(&mut self, elements: &[u64]) {
+        for element in elements {
+            if let Some(word) = self.0.get_mut((element / 64) as usize) {
+                *word = 0;
+            }
         }
     }
 
@@ -226,6 +262,15 @@ impl Layer {
         Some(Race { earlier, earlier_kind: self.kind, byte: (element * self.size).max(start) })
     }
 
+    /// Looks at the elements of an instruction for lanes that meet.
+    fn look(&mut self, elements: &Slots, met: &mut Vec<u64>) {
+        if elements.are_apart() && elements.length > 0 {
+            self.hit.add_firsts(&elements.starts, met);
+        } else {
+            self.hit.add_meeting(elements, met);
+        }
+    }
+
     /// The elements of an access, those that were hit included, join the groups.
     fn record(&mut self, access: Access, elements: &Slots, hit: bool, seen: impl FnOnce() -> Seen) {
         let same = |group: &Group| (group.epoch, group.step) == (access.epoch, access.step);
@@ -238,11 +283,13 @@ impl Layer {
             self.groups.len() - 1
         });
         let group = &mut self.groups[position];
-        if hit {
-            group.elements.take(&mut self.hit, elements);
-        } else {
-            group.elements.add(elements, &mut Vec::new());
+        if hit && (elements.length == 1 || !elements.are_apart()) {
+            return group.elements.take(&mut self.hit, elements);
         }
+        if hit {
+            self.hit.clear_near(&elements.starts);
+        }
+        group.elements.add(elements);
     }
 
     /// Makes room for new groups.
@@ -287,7 +334,7 @@ impl Scattered {
     /// Looks at the elements that an instruction is about to access; returns the starts of lanes that met.
     pub(crate) fn hit(&mut self, kind: Kind, pipe: Pipe, buffer: (u64, u64), elements: &Slots) -> Vec<u64> {
         let mut meeting = Vec::new();
-        self.layer(kind, pipe, buffer).hit.add(elements, &mut meeting);
+        self.layer(kind, pipe, buffer).look(elements, &mut meeting);
         meeting
     }
 
@@ -320,8 +367,14 @@ mod tests {
     const ELEMENTS: u64 = 200;
     const BUFFER: (u64, u64) = (ELEMENTS * 4, 4);
 
+    /// Runs that may overlap.
     fn slots(starts: &[u64], length: u64) -> Slots {
-        Slots { starts: starts.to_vec(), length, runs_per_lane: 1 }
+        Slots { starts: starts.to_vec(), length, stride: 1, runs_per_lane: 1 }
+    }
+
+    /// Runs that are the same or have nothing in common.
+    fn rows(starts: &[u64], length: u64) -> Slots {
+        Slots { stride: length, ..slots(starts, length) }
     }
 
     fn seen(clocks: &Clocks, pipe: Pipe) -> Seen {
@@ -376,10 +429,27 @@ mod tests {
         let mut scattered = Scattered::default();
         for (starts, length) in [(&[1, 130, 1, 1][..], 1), (&[0, 96, 0, 0], 96)] {
             for _ in 0..3 {
-                let elements = slots(starts, length);
-                assert_eq!(scattered.hit(Kind::Write, Pipe::V, BUFFER, &elements), [starts[0]; 2]);
-                let (access, seen) = (now(&clocks, Pipe::V, 1), || seen(&clocks, Pipe::V));
-                scattered.settle(Kind::Write, access, (clocks.of(Pipe::V), seen), BUFFER, (&elements, true));
+                for elements in [slots(starts, length), rows(starts, length)] {
+                    assert_eq!(scattered.hit(Kind::Write, Pipe::V, BUFFER, &elements), [starts[0]; 2]);
+                    let (access, seen) = (now(&clocks, Pipe::V, 1), || seen(&clocks, Pipe::V));
+                    scattered.settle(Kind::Write, access, (clocks.of(Pipe::V), seen), BUFFER, (&elements, true));
+                    assert!(scattered.layers[0].hit.0.iter().all(|word| *word == 0));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn runs_of_every_length_and_start_are_added_whole() {
+        let count = 5 * 1024;
+        for length in [0, 1, 3, 63, 64, 65, 128, 192, 256, 512, 1024] {
+            for start in [0, 1, 63, 64, 320, 1000, count - 64, count - length] {
+                let mut elements = Elements::new(count);
+                elements.add(&slots(&[start, 2048], length));
+                let expected = (0..count).filter(|element| {
+                    (start..start + length).contains(element) || (2048..2048 + length).contains(element)
+                });
+                assert!(elements.each().map(|element| element as u64).eq(expected), "{length} at {start}");
             }
         }
     }
@@ -389,7 +459,7 @@ mod tests {
         let mut settled = Settled::default();
         for step in 1..10 {
             let mut elements = Elements::new(ELEMENTS);
-            elements.add(&slots(if step == 1 { &[5, 6] } else { &[6] }, 1), &mut Vec::new());
+            elements.add(&slots(if step == 1 { &[5, 6] } else { &[6] }, 1));
             settled.put(&Group { epoch: u64::from(step), step, elements });
         }
         settled.forget();
@@ -449,7 +519,9 @@ mod tests {
                     .copied()
                     .filter(|element| !everything.racing(kind, pipe, &clock, *element).is_empty())
                     .collect();
-                let found = access(&mut scattered, &clocks, kind, access_now, &slots(&starts, length));
+                // The starts are multiples of the length.
+                let elements = if random(2) == 0 { slots(&starts, length) } else { rows(&starts, length) };
+                let found = access(&mut scattered, &clocks, kind, access_now, &elements);
                 assert_eq!(found.is_some(), !expected.is_empty(), "round {round}");
                 if let Some(race) = found {
                     let racing = everything.racing(kind, pipe, &clock, race.byte / 4);
