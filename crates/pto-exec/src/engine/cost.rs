@@ -20,9 +20,6 @@
 
 use super::cache::Caches;
 
-/// Lanes up to which an elementwise transfer on plain slices is a loop in the call itself.
-pub(crate) const FEW_LANES: usize = 512;
-
 /// Lanes of an elementwise transfer from which on several threads are used.
 pub(crate) const PARALLEL_LANES: usize = 1 << 15;
 

@@ -132,10 +132,10 @@ impl Engine {
         self.scratch.held()
     }
 
-    /// True if this many lanes need no kernel: looping over them takes less time than choosing one.
+    /// True if few lanes need no kernel: moving them takes less time than choosing one.
     #[inline(always)]
-    pub(crate) fn takes_few(&self, lanes: usize) -> bool {
-        lanes <= cost::FEW_LANES && self.takes_few
+    pub(crate) fn takes_few(&self) -> bool {
+        self.takes_few
     }
 
     /// The work of a scatter, for the cost rule.

@@ -206,8 +206,8 @@ impl<'a, W: Word> Task for Check<'a, W> {
     type Output = Option<Offsets<'a, W>>;
 
     #[inline(always)]
-    fn run<S: Simd>(self, _: S) -> Self::Output {
-        Offsets::check(self.words, self.capacity)
+    fn run<S: Simd>(self, simd: S) -> Self::Output {
+        Offsets::look(simd, self.words, self.capacity)
     }
 }
 
@@ -228,7 +228,7 @@ pub(crate) fn gather(
 }
 
 /// Tables of up to this many elements of 4 bytes, 4 MiB, are read by the vector unit's gather instruction.
-const GATHER_ELEMENTS: usize = 1 << 20;
+pub(crate) const GATHER_ELEMENTS: usize = 1 << 20;
 
 fn gather_as<const N: usize>(
     backend: Backend,

@@ -209,7 +209,7 @@ impl<const N: usize, C: Combine<N>> Task for ScatterLooking<'_, N, C> {
         let Self { table, lanes: WholeLanes { words, capacity }, values, .. } = self;
         // All values are handed over each time, so that the next block's can be asked for.
         words.chunks(BLOCK).enumerate().all(|(i, words)| {
-            let Some(offsets) = Offsets::check(words, capacity) else { return false };
+            let Some(offsets) = Offsets::look(simd, words, capacity) else { return false };
             let run = Strided { start: i * BLOCK, step: 1 };
             transfer::scatter::<N, C, _, S>(simd, table, offsets, values, run);
             true

@@ -62,6 +62,33 @@ unsafe fn put_all<const N: usize, W: Word>(
     }
 }
 
+/// As [`put_all`] for dense values, asking for nothing.
+///
+/// # Safety
+/// All words are below `table.len()`.
+#[inline(always)]
+unsafe fn put_dense<const N: usize, W: Word>(
+    table: &mut [[u8; N]],
+    words: &[W],
+    values: &[[u8; N]],
+    put: impl Fn(&mut [u8; N], [u8; N]),
+) {
+    let length = words.len().min(values.len());
+    let (fours, words) = words[..length].as_chunks::<4>();
+    let (four_values, values) = values[..length].as_chunks::<4>();
+    // Four a turn: counting turns would take as long as moving an element.
+    for (words, values) in fours.iter().zip(four_values) {
+        for (word, new) in words.iter().zip(values) {
+            // SAFETY: the caller vouches for all words.
+            put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+        }
+    }
+    for (word, new) in words.iter().zip(values) {
+        // SAFETY: as above.
+        put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+    }
+}
+
 /// `table[offsets[k]] = combine(table[offsets[k]], tile[run.start + k * run.step])`, in order.
 #[inline(always)]
 pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
@@ -88,14 +115,15 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             (0..BLOCK).step_by(64 / N).for_each(|k| simd::prefetch(tile, run.start + BLOCK + k));
             let values = &tile[run.start..][..words.len()];
             let is_tame = table.len() <= NEAR_BYTES / N && C::are_tame(values);
-            let values = values.iter().copied();
-            let ahead = if asks { &all[(i * BLOCK + AHEAD).min(all.len())..] } else { &[] };
             // SAFETY: every word is below `offsets.limit() <= table.len()` by the first assertion.
             unsafe {
                 if is_tame {
-                    put_all(table, words, values, ahead, |slot, new| *slot = C::combine_tame(simd, *slot, new));
+                    put_dense(table, words, values, |slot, new| *slot = C::combine_tame(simd, *slot, new));
+                } else if asks {
+                    let ahead = &all[(i * BLOCK + AHEAD).min(all.len())..];
+                    put_all(table, words, values.iter().copied(), ahead, |slot, new| C::put(simd, slot, new));
                 } else {
-                    put_all(table, words, values, ahead, |slot, new| C::put(simd, slot, new));
+                    put_dense(table, words, values, |slot, new| C::put(simd, slot, new));
                 }
             }
         } else {
@@ -195,15 +223,41 @@ pub(crate) fn gather<const N: usize, W: Word>(
 
 /// `destination[k] = table[offsets[k]]`, one by one.
 #[inline(always)]
-pub(crate) fn gather_each<const N: usize, W: Word>(
-    destination: &mut [[u8; N]],
-    table: &[[u8; N]],
+pub(crate) fn gather_each<T: Copy, W: Word>(destination: &mut [T], table: &[T], offsets: Offsets<'_, W>) {
+    assert_inside(offsets, table.len());
+    // SAFETY: `word < offsets.limit() <= table.len()` by the assertion.
+    let get = |word: &W| unsafe { *table.get_unchecked(word.get() as usize) };
+    // Four a turn: counting turns would take as long as moving an element.
+    let length = destination.len().min(offsets.len());
+    let (slots, slots_tail) = destination[..length].as_chunks_mut::<4>();
+    let (words, words_tail) = offsets.words()[..length].as_chunks::<4>();
+    for (slots, words) in slots.iter_mut().zip(words) {
+        for (slot, word) in slots.iter_mut().zip(words) {
+            *slot = get(word);
+        }
+    }
+    for (slot, word) in slots_tail.iter_mut().zip(words_tail) {
+        *slot = get(word);
+    }
+}
+
+/// As [`scatter`] for dense values that are in the first-level cache, as their offsets are: nothing is asked for.
+#[inline(always)]
+pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
+    simd: S,
+    table: &mut [[u8; N]],
     offsets: Offsets<'_, W>,
+    values: &[[u8; N]],
 ) {
     assert_inside(offsets, table.len());
-    for (slot, word) in destination.iter_mut().zip(offsets.words()) {
-        // SAFETY: `word < offsets.limit() <= table.len()` by the assertion.
-        *slot = unsafe { *table.get_unchecked(word.get() as usize) };
+    let words = offsets.words();
+    // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
+    unsafe {
+        if C::are_tame(values) {
+            put_dense(table, words, values, |slot, new| *slot = C::combine_tame(simd, *slot, new));
+        } else {
+            put_dense(table, words, values, |slot, new| C::put(simd, slot, new));
+        }
     }
 }
 

@@ -3,20 +3,33 @@
 
 use half::f16;
 
-use super::Simd;
+use super::{Simd, Task};
 use crate::kernel::offsets::Word;
 
 /// No vector instructions of our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Portable;
 
-// SAFETY: `keep` and `keep_values` are the functions below, which count a word only if it is below the length.
+// SAFETY: `keep` and `keep_values` are the functions below, which count a word only if it is below the length, as is
+// `are_below`, which holds the largest word against the limit.
 unsafe impl Simd for Portable {
     #[inline(always)]
     fn add_f16(self, a: u16, b: u16) -> u16 {
         // The `const` conversions are the ones that do not ask the machine for its features.
         f16::from_f32_const(f16::from_bits(a).to_f32_const() + f16::from_bits(b).to_f32_const()).to_bits()
     }
+}
+
+/// Runs a task, in a function of its own as with every instruction set.
+#[inline(never)]
+pub(super) fn enter<T: Task>(task: T) -> T::Output {
+    task.run(Portable)
+}
+
+/// [`Simd::are_below`] by the largest word.
+#[inline(always)]
+pub(super) fn are_below<W: Word>(words: &[W], limit: u64) -> bool {
+    words.is_empty() || W::largest(words) < limit
 }
 
 /// [`Simd::keep`] without a compress instruction: every word is stored, and the next one overwrites it unless it stays.
