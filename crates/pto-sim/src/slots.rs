@@ -14,16 +14,17 @@ pub(crate) struct Slots {
     pub(crate) starts: Vec<u64>,
     /// Elements in a run.
     pub(crate) length: u64,
-    /// Runs of different starts are so far apart at least.
+    /// Starts differ by multiples of this.
     pub(crate) stride: u64,
     /// Runs of one lane: 1, but where a row is in several pieces.
     pub(crate) runs_per_lane: usize,
 }
 
 impl Slots {
-    /// True if runs are either the same or have nothing in common.
-    pub(crate) fn are_apart(&self) -> bool {
-        self.stride >= self.length
+    /// For rows that are either the same or have nothing in common: how far to shift a start for a number that is the
+    /// row's own, below that of the rows there is room for.
+    pub(crate) fn row_shift(&self) -> Option<u32> {
+        (self.length > 1 && self.stride >= self.length).then(|| self.stride.ilog2())
     }
 
     /// The first element of each lane: two lanes collide if theirs is the same.

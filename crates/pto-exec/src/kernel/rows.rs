@@ -199,7 +199,8 @@ impl<const N: usize> Task for Gather<'_, N> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
         let Self { tile, block, table } = self;
-        // Stores that wait for their own lines leave the machine's prefetchers the time for those of long rows.
+        // Of long rows that go through the caches the lines to be written are asked for, in time for the next one; the
+        // machine's prefetchers find those to be read. Those of short rows are written one after the other anyway.
         let asks = block.streams.is_some() || block.segments.iter().any(|segment| segment.length * N <= ASKED_BYTES);
         if asks {
             block.prefetch_first(table, Ask::Read);
@@ -214,7 +215,7 @@ impl<const N: usize> Task for Gather<'_, N> {
                     prefetch(table, ahead, block.segments, Ask::Read);
                 }
                 for segment in block.segments {
-                    if block.streams.is_none() {
+                    if !asks {
                         prefetch_piece(tile, start + step + segment.tile, segment.length);
                     }
                     let row = &mut tile[start + segment.tile..][..segment.length];
