@@ -12,7 +12,7 @@ use pto_isa::{Atomic, Element, OutOfBounds};
 
 use super::Index;
 use crate::kernel::combine::Combine;
-use crate::kernel::elements::{GATHER_ELEMENTS, Outside};
+use crate::kernel::elements::Outside;
 use crate::kernel::kind::with_combine;
 use crate::kernel::simd::{Backend, Simd, Task, run_plain};
 use crate::kernel::transfer;
@@ -131,7 +131,8 @@ impl<T: Element, I: Index> Task for GatherChecked<'_, T, I> {
         with_words!(indices, I, words => {
             let Some(offsets) = Offsets::look(simd, words, limit::<I>(table.len())) else { return false };
             match offsets.into() {
-                AnyOffsets::Narrow(offsets) if size_of::<T>() == 4 && table.len() <= GATHER_ELEMENTS => {
+                // Whatever the size of the table: few lanes touch few lines of it.
+                AnyOffsets::Narrow(offsets) if size_of::<T>() == 4 => {
                     let (destination, table) = (bytemuck::cast_slice_mut(destination), bytemuck::cast_slice(table));
                     simd.gather4(destination, table, offsets, None);
                 }

@@ -228,7 +228,7 @@ pub(crate) fn gather(
 }
 
 /// Tables of up to this many elements of 4 bytes, 4 MiB, are read by the vector unit's gather instruction.
-pub(crate) const GATHER_ELEMENTS: usize = 1 << 20;
+const GATHER_ELEMENTS: usize = 1 << 20;
 
 fn gather_as<const N: usize>(
     backend: Backend,

@@ -100,7 +100,7 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 ) {
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
-    let (all, asks) = (offsets.words(), asks_ahead::<N, C>(table));
+    let (all, asks, is_near) = (offsets.words(), asks_ahead::<N, C>(table), table.len() <= NEAR_BYTES / N);
     for (i, words) in all.chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
         if let Some(slot) = common(words) {
@@ -109,12 +109,15 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             let values = (0..words.len()).map(|k| tile[run.start + k * run.step]);
             *slot = values.fold(*slot, |old, new| C::combine(simd, old, new));
         } else if run.step == 1 {
-            // The machine's prefetchers lose the two streams among all the other accesses.
-            let next = (i + 1) * BLOCK;
-            (0..BLOCK).step_by(64 / W::BYTES).for_each(|k| simd::prefetch(all, next + k));
-            (0..BLOCK).step_by(64 / N).for_each(|k| simd::prefetch(tile, run.start + BLOCK + k));
+            if is_near {
+                // The machine's prefetchers lose the two streams among all the other accesses. Slots farther away take
+                // so long that the streams are there in time, and what is asked for only takes their place.
+                let next = (i + 1) * BLOCK;
+                (0..BLOCK).step_by(64 / W::BYTES).for_each(|k| simd::prefetch(all, next + k));
+                (0..BLOCK).step_by(64 / N).for_each(|k| simd::prefetch(tile, run.start + BLOCK + k));
+            }
             let values = &tile[run.start..][..words.len()];
-            let is_tame = table.len() <= NEAR_BYTES / N && C::are_tame(values);
+            let is_tame = is_near && C::are_tame(values);
             // SAFETY: every word is below `offsets.limit() <= table.len()` by the first assertion.
             unsafe {
                 if is_tame {
