@@ -55,7 +55,7 @@ impl Engine {
         oob: OutOfBounds,
     ) -> Result<Lanes, Fault> {
         let lanes = indices.len();
-        let few = lanes <= few::FEW_LANES && destination.len() == lanes && self.takes_few();
+        let few = lanes <= few::FEW_GATHERED && destination.len() == lanes && self.takes_few();
         if !few || oob != OutOfBounds::Undefined {
             return self.gather_many(destination, table, indices, oob);
         }
@@ -144,7 +144,7 @@ impl Engine {
         (atomic, oob): (Atomic, OutOfBounds),
     ) -> Result<Lanes, Fault> {
         let (lanes, capacity) = (indices.len(), table.len());
-        let few = lanes <= few::FEW_LANES && source.len() == lanes && self.takes_few();
+        let few = lanes <= few::FEW_SCATTERED && source.len() == lanes && self.takes_few();
         if !few || oob != OutOfBounds::Undefined || !is_defined::<T>(atomic) {
             return self.scatter_many(table, source, indices, (atomic, oob));
         }

@@ -2,7 +2,7 @@
 //!
 //! Bringing a transfer to the engine's kernels takes as long as a hundred lanes of it. So calls on plain slices with few
 //! lanes are compiled for their types right here. A [handful](HANDFUL) without a policy is a loop where the call is
-//! written: even calling a function takes as long as a few lanes. [More](FEW_LANES) are looked at and moved by the same
+//! written: even calling a function takes as long as a few lanes. [More](FEW_SCATTERED) are looked at and moved by the same
 //! vector code as long runs, in one function. What happens to an element is still said once, by [`Combine`]; what a policy
 //! makes of an index is said here a second time, one lane at a time, and property tests hold both against the reference.
 
@@ -21,8 +21,12 @@ use crate::kernel::{AnyOffsets, Offsets};
 /// Lanes up to which a call without a policy is a loop where it is written.
 pub(super) const HANDFUL: usize = 16;
 
-/// Lanes up to which a call without a policy is one function.
-pub(super) const FEW_LANES: usize = 1 << 12;
+/// Lanes up to which a gather without a policy is one function. What it touches of a table fits the caches and what they
+/// know of its pages.
+pub(super) const FEW_GATHERED: usize = 1 << 10;
+
+/// Lanes up to which a scatter without a policy is one function.
+pub(super) const FEW_SCATTERED: usize = 1 << 12;
 
 /// Lanes up to which a call with a policy is one function: it does not use the vector unit.
 pub(super) const FEW_RESOLVED: usize = 1 << 9;

@@ -109,9 +109,9 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             let values = (0..words.len()).map(|k| tile[run.start + k * run.step]);
             *slot = values.fold(*slot, |old, new| C::combine(simd, old, new));
         } else if run.step == 1 {
-            if is_near {
-                // The machine's prefetchers lose the two streams among all the other accesses. Slots farther away take
-                // so long that the streams are there in time, and what is asked for only takes their place.
+            if is_near || !C::READS {
+                // The machine's prefetchers lose the two streams among all the other accesses. Slots that have to be read
+                // from farther away take so long that the streams are there in time without.
                 let next = (i + 1) * BLOCK;
                 (0..BLOCK).step_by(64 / W::BYTES).for_each(|k| simd::prefetch(all, next + k));
                 (0..BLOCK).step_by(64 / N).for_each(|k| simd::prefetch(tile, run.start + BLOCK + k));
@@ -253,10 +253,10 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     values: &[[u8; N]],
 ) {
     assert_inside(offsets, table.len());
-    let words = offsets.words();
+    let (words, is_near) = (offsets.words(), table.len() <= NEAR_BYTES / N);
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
-        if C::are_tame(values) {
+        if is_near && C::are_tame(values) {
             put_dense(table, words, values, |slot, new| *slot = C::combine_tame(simd, *slot, new));
         } else {
             put_dense(table, words, values, |slot, new| C::put(simd, slot, new));
