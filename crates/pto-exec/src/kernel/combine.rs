@@ -40,6 +40,19 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
         Self::combine(simd, old, new)
     }
 
+    /// Makes new values ready for [`combine_wide`](Self::combine_wide), many at a time; false if there is nothing to make
+    /// ready.
+    #[inline(always)]
+    fn widen<S: Simd>(_: S, _: &[[u8; N]], _: &mut [f32]) -> bool {
+        false
+    }
+
+    /// [`combine`](Self::combine) with a value that [`widen`](Self::widen) has made ready.
+    #[inline(always)]
+    fn combine_wide<S: Simd>(_: S, old: [u8; N], _: f32) -> [u8; N] {
+        old
+    }
+
     /// Combines a row with another of the same length, element by element.
     #[inline(always)]
     fn combine_row<S: Simd>(simd: S, row: &mut [[u8; N]], new: &[[u8; N]]) {
@@ -303,6 +316,17 @@ impl Combine<2> for Add<f16> {
     }
 
     #[inline(always)]
+    fn widen<S: Simd>(simd: S, new: &[[u8; 2]], wide: &mut [f32]) -> bool {
+        simd.widen_f16(new, wide);
+        true
+    }
+
+    #[inline(always)]
+    fn combine_wide<S: Simd>(simd: S, old: [u8; 2], new: f32) -> [u8; 2] {
+        simd.add_wide_f16(u16::from_le_bytes(old), new).to_le_bytes()
+    }
+
+    #[inline(always)]
     fn combine_row<S: Simd>(simd: S, row: &mut [[u8; 2]], new: &[[u8; 2]]) {
         simd.add_f16_row(row, new);
     }
@@ -310,13 +334,28 @@ impl Combine<2> for Add<f16> {
 
 impl Combine<2> for Add<bf16> {
     #[inline(always)]
-    fn combine<S: Simd>(_: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
-        // A bf16 is the upper half of an f32.
-        let widen = |half: [u8; 2]| f32::from_bits(u32::from(u16::from_le_bytes(half)) << 16);
-        let bits = (widen(old) + widen(new)).to_bits();
+    fn combine<S: Simd>(simd: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
+        Self::combine_wide(simd, old, widened_bf16(new))
+    }
+
+    #[inline(always)]
+    fn widen<S: Simd>(_: S, new: &[[u8; 2]], wide: &mut [f32]) -> bool {
+        wide.iter_mut().zip(new).for_each(|(wide, new)| *wide = widened_bf16(*new));
+        true
+    }
+
+    #[inline(always)]
+    fn combine_wide<S: Simd>(_: S, old: [u8; 2], new: f32) -> [u8; 2] {
+        let bits = (widened_bf16(old) + new).to_bits();
         // To nearest, ties to even; a NaN must not round up to infinity or past it.
         let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
         let is_nan = bits & 0x7fff_ffff > 0x7f80_0000;
         (if is_nan { bits >> 16 | 0x40 } else { rounded } as u16).to_le_bytes()
     }
+}
+
+/// A bf16 is the upper half of an f32.
+#[inline(always)]
+fn widened_bf16(half: [u8; 2]) -> f32 {
+    f32::from_bits(u32::from(u16::from_le_bytes(half)) << 16)
 }

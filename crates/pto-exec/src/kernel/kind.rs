@@ -295,21 +295,32 @@ impl<const N: usize, C: Combine<N>> Task for Apply<'_, N, C> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let Self { table, entries, .. } = self;
-        apply(table, entries, |slot, new| C::put(simd, slot, new));
+        apply(table, entries, !C::READS, |slot, new| C::put(simd, slot, new));
     }
 }
 
 /// Entries between asking for a slot and combining it.
 const AHEAD: usize = 128;
 
+/// Combines entries, in order. Slots are asked for into the second-level cache, and a second time, shortly before, into
+/// the first where they are `only_stored` to: stores are carried out one after the other, each waiting for its line.
 #[inline(always)]
-fn apply<const N: usize>(table: &mut [[u8; N]], entries: &[Entry<N>], put: impl Fn(&mut [u8; N], [u8; N])) {
+fn apply<const N: usize>(
+    table: &mut [[u8; N]],
+    entries: &[Entry<N>],
+    only_stored: bool,
+    put: impl Fn(&mut [u8; N], [u8; N]),
+) {
     let slot = |entry: &Entry<N>| u32::from_le_bytes(entry.offset) as usize;
     let (first, ahead) = entries.split_at(AHEAD.min(entries.len()));
     first.iter().for_each(|entry| simd::prefetch_far(table, slot(entry)));
     let (soon, rest) = entries.split_at(ahead.len());
-    for (entry, next) in soon.iter().zip(ahead) {
+    let near = &entries[transfer::AHEAD.min(entries.len())..];
+    for ((entry, near), next) in soon.iter().zip(near).zip(ahead) {
         simd::prefetch_far(table, slot(next));
+        if only_stored {
+            simd::prefetch(table, slot(near));
+        }
         put(&mut table[slot(entry)], entry.value);
     }
     for entry in rest {

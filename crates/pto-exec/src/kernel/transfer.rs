@@ -41,12 +41,12 @@ fn asks_ahead<const N: usize, C: Combine<N>>(table: &[[u8; N]]) -> bool {
 /// # Safety
 /// All words are below `table.len()`.
 #[inline(always)]
-unsafe fn put_all<const N: usize, W: Word>(
+unsafe fn put_all<const N: usize, V, W: Word>(
     table: &mut [[u8; N]],
     words: &[W],
-    mut values: impl Iterator<Item = [u8; N]>,
+    mut values: impl Iterator<Item = V>,
     ahead: &[W],
-    put: impl Fn(&mut [u8; N], [u8; N]),
+    put: impl Fn(&mut [u8; N], V),
 ) {
     let (soon, rest) = words.split_at(ahead.len().min(words.len()));
     for ((word, next), new) in soon.iter().zip(ahead).zip(values.by_ref()) {
@@ -59,6 +59,33 @@ unsafe fn put_all<const N: usize, W: Word>(
         // SAFETY: as above.
         let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
         put(slot, new);
+    }
+}
+
+/// Combines the k-th value into `table[words[k]]`, in order and in the quickest way for such values.
+///
+/// # Safety
+/// All words are below `table.len()`.
+#[inline(always)]
+unsafe fn put_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
+    simd: S,
+    table: &mut [[u8; N]],
+    words: &[W],
+    values: &[[u8; N]],
+    ahead: &[W],
+) {
+    let mut wide = [0.0; BLOCK];
+    let wide = &mut wide[..words.len().min(BLOCK)];
+    // SAFETY: the caller vouches for all words.
+    unsafe {
+        if words.len() <= BLOCK && C::widen(simd, values, wide) {
+            put_all(table, words, wide.iter().copied(), ahead, |slot, new| *slot = C::combine_wide(simd, *slot, new));
+        } else if table.len() <= NEAR_BYTES / N && C::are_tame(values) {
+            let values = values.iter().copied();
+            put_all(table, words, values, ahead, |slot, new| *slot = C::combine_tame(simd, *slot, new));
+        } else {
+            put_all(table, words, values.iter().copied(), ahead, |slot, new| C::put(simd, slot, new));
+        }
     }
 }
 
@@ -87,17 +114,9 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             (0..BLOCK).step_by(64 / W::BYTES).for_each(|k| simd::prefetch(all, next + k));
             (0..BLOCK).step_by(64 / N).for_each(|k| simd::prefetch(tile, run.start + BLOCK + k));
             let values = &tile[run.start..][..words.len()];
-            let is_tame = table.len() <= NEAR_BYTES / N && C::are_tame(values);
-            let values = values.iter().copied();
             let ahead = if asks { &all[(i * BLOCK + AHEAD).min(all.len())..] } else { &[] };
             // SAFETY: every word is below `offsets.limit() <= table.len()` by the first assertion.
-            unsafe {
-                if is_tame {
-                    put_all(table, words, values, ahead, |slot, new| *slot = C::combine_tame(simd, *slot, new));
-                } else {
-                    put_all(table, words, values, ahead, |slot, new| C::put(simd, slot, new));
-                }
-            }
+            unsafe { put_dense::<N, C, W, S>(simd, table, words, values, ahead) };
         } else {
             for (k, word) in words.iter().enumerate() {
                 // SAFETY: as above; the position grows with `k` and is below `tile.len()` for the last one by the
@@ -128,9 +147,12 @@ pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         *slot = values.iter().fold(*slot, |old, new| C::combine(simd, old, *new));
         return;
     }
-    let ahead = if asks_ahead::<N, C>(table) { &all[AHEAD.min(all.len())..] } else { &[] };
-    // SAFETY: every word is below `table.len()` by the assertion above.
-    unsafe { put_all(table, words, values.iter().copied(), ahead, |slot, new| C::put(simd, slot, new)) };
+    let asks = asks_ahead::<N, C>(table);
+    for (i, (words, values)) in words.chunks(BLOCK).zip(values.chunks(BLOCK)).enumerate() {
+        let ahead = if asks { &all[(i * BLOCK + AHEAD).min(all.len())..] } else { &[] };
+        // SAFETY: every word is below `table.len()` by the assertion above.
+        unsafe { put_dense::<N, C, W, S>(simd, table, words, values, ahead) };
+    }
 }
 
 /// The one word that all are, if there are several.
