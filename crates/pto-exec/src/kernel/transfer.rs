@@ -76,10 +76,18 @@ unsafe fn put_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 ) {
     let mut wide = [0.0; BLOCK];
     let wide = &mut wide[..words.len().min(BLOCK)];
+    // Inlined by force: a closure on its own is compiled without the instruction set.
     // SAFETY: the caller vouches for all words.
     unsafe {
         if words.len() <= BLOCK && C::widen(simd, values, wide) {
-            put_all(table, words, wide.iter().copied(), ahead, |slot, new| *slot = C::combine_wide(simd, *slot, new));
+            put_all(
+                table,
+                words,
+                wide.iter().copied(),
+                ahead,
+                #[inline(always)]
+                |slot, new| *slot = C::combine_wide(simd, *slot, new),
+            );
         } else if table.len() <= NEAR_BYTES / N && C::are_tame(values) {
             let values = values.iter().copied();
             put_all(table, words, values, ahead, |slot, new| *slot = C::combine_tame(simd, *slot, new));
