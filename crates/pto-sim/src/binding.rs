@@ -116,7 +116,7 @@ impl Machine<'_> {
             let room = self.ub.get_mut(at..at + size as usize).ok_or("a tile parameter does not fit into UB")?;
             room.copy_from_slice(value);
         }
-        for (from, to) in state.valid_ranges() {
+        for &(from, to) in &*state.valid_ranges() {
             self.contents.write(state.owner, from, to, step);
         }
         self.ub_peak = self.ub_peak.max(state.allocation().1);

@@ -1,5 +1,7 @@
 //! What instructions do to memory.
 
+use std::rc::Rc;
+
 use pto_exec::transfer::{self, Misfit};
 use pto_exec::{Fault, Memory, Plan};
 use pto_ir::check::rules::TRANSFER_SHAPE;
@@ -80,25 +82,17 @@ impl Machine<'_> {
     }
 
     /// The plan of a step, made anew only when its operands are not among the last ones: buffers take turns.
-    pub(crate) fn plan(&mut self, instruction: &Instruction, step: u32) -> Result<Plan, Refusal> {
-        let plans = &mut self.plans[step as usize];
-        if let Some(at) = plans.iter().position(|plan| plan.instruction() == instruction) {
-            return Ok(plans.swap_remove(at));
+    pub(crate) fn plan(&mut self, instruction: &Instruction, step: u32) -> Result<Rc<Plan>, Refusal> {
+        if let Some(plan) = self.plans.get(instruction, step) {
+            return Ok(plan);
         }
-        let plan = Plan::new(instruction, self.target, self.launch()).map_err(refusal)?;
+        let plan = Rc::new(Plan::new(instruction, self.target, self.launch()).map_err(refusal)?);
         // Legal, but worth a note: what the types leave open only shows here.
         for note in plan.notes().iter().filter(|note| note.rule == isa::SHAPE_INDEX_SMALLER) {
             self.say(Diagnostic::new(note.rule, self.place(step), note.to_string()));
         }
+        self.plans.keep(&plan, step);
         Ok(plan)
-    }
-
-    /// Keeps a plan that its step may need again.
-    fn keep(&mut self, plan: Plan, step: u32) {
-        const KEPT: usize = 8;
-        let plans = &mut self.plans[step as usize];
-        plans.truncate(KEPT - 1);
-        plans.push(plan);
     }
 
     pub(crate) fn tile_scatter(
@@ -120,7 +114,6 @@ impl Machine<'_> {
             None => Memory::TScatterMask { dst: to, src: &from },
         };
         let done = plan.run(memory, self.options.schedule).map_err(refusal)?;
-        self.keep(plan, step);
         self.count(done);
         if let Some(idx) = idx
             && self.operations.len() < self.options.max_operations
@@ -141,7 +134,7 @@ impl Machine<'_> {
         let cleared = if instruction.clears_destination(self.target) { end - start } else { 0 };
         let mut slots = Slots::default();
         if let (Some(idx), true) = (idx, self.options.sanitize) {
-            slots = Slots { starts: tile_slots(instruction, idx, &lanes), length: 1, runs_per_lane: 1 };
+            slots = Slots { starts: tile_slots(instruction, idx, &lanes), length: 1, stride: 1, runs_per_lane: 1 };
             let met = self.collisions.count(slots.lanes(), dst.tile.elements().unwrap_or(0));
             self.lanes.collisions += met.collisions;
             if let Some(slot) = met.first {
@@ -200,7 +193,6 @@ impl Machine<'_> {
             }
         };
         let outcome = ran.map_err(refusal).and_then(|done| {
-            self.keep(plan, step);
             self.count(done);
             let lanes = copied.as_deref().unwrap_or_else(|| bytes_of(&ub, idx));
             let outcome = self.memory_outcome(instruction, (payload, idx, lanes), view, (step, done), scatter)?;

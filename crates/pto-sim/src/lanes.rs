@@ -100,8 +100,12 @@ impl Machine<'_> {
             Atomic::Add if float => "the sum's last bits depend on the order in which warps add",
             _ => return,
         };
-        let message = format!("{} lanes meet in slots hit before, first in element {slot}: {why}", met.collisions);
         let place = self.place(step);
+        // A loop meets the same collision every round: only the first one is put into words.
+        if self.has_said(isa::CONFLICT_NONDETERMINISTIC, place) {
+            return;
+        }
+        let message = format!("{} lanes meet in slots hit before, first in element {slot}: {why}", met.collisions);
         self.say(Diagnostic::new(isa::CONFLICT_NONDETERMINISTIC, place, message));
     }
 

@@ -20,6 +20,7 @@ mod lanes;
 mod machine;
 mod operands;
 mod pipeline;
+mod plans;
 mod ranges;
 mod ranks;
 mod report;

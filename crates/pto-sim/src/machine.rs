@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pto_exec::{Plan, Schedule};
+use pto_exec::Schedule;
 use pto_ir::{Diagnostic, Flag, Function, Module, Place, ViewType};
 use pto_isa::{ElementType, Extent, Launch, Rule, Severity, Target, Tensor, TensorLayout, Tile};
 
@@ -11,6 +11,7 @@ use crate::code::Code;
 use crate::collisions::Collisions;
 use crate::device::{Device, Held, Passed, Span};
 use crate::hazard::Shadow;
+use crate::plans::Plans;
 use crate::ranks::Peers;
 use crate::report::{Lanes, Nondeterministic, Operation, Report, Residence, Status};
 use crate::state::{Buffer, Value};
@@ -116,10 +117,9 @@ pub(crate) struct Machine<'a> {
     pub(crate) contents: Contents,
     pub(crate) ub_shadow: Shadow,
     pub(crate) device: Device,
-    pub(crate) issued: BTreeMap<u64, Issued>,
+    pub(crate) issued: BTreeMap<u64, Box<Issued>>,
     pub(crate) next: u64,
-    /// The last plans of each step.
-    pub(crate) plans: Vec<Vec<Plan>>,
+    pub(crate) plans: Plans,
     pub(crate) collisions: Collisions,
     /// Room for the slots of the next instruction.
     pub(crate) room: Vec<u64>,
@@ -179,7 +179,7 @@ impl<'a> Machine<'a> {
             simt: None,
             issued: BTreeMap::new(),
             next: 0,
-            plans: vec![Vec::new(); code.steps.len()],
+            plans: Plans::default(),
             collisions: Collisions::default(),
             room: Vec::new(),
             lanes: Lanes::default(),
@@ -219,6 +219,11 @@ impl<'a> Machine<'a> {
         if self.said.insert((diagnostic.rule.name, diagnostic.place, labels)) {
             self.tell(diagnostic);
         }
+    }
+
+    /// True if a finding without labels was reported for this place.
+    pub(crate) fn has_said(&self, rule: &'static Rule, place: Place) -> bool {
+        self.said.contains(&(rule.name, place, Vec::new()))
     }
 
     /// True if nothing was said of this pair of places yet.

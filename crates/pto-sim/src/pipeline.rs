@@ -37,7 +37,7 @@ impl Machine<'_> {
         let pipe = footprint.phases.first().map_or(Pipe::S, |phase| phase.pipe);
         let number = self.next;
         self.next += 1;
-        self.issued.insert(number, issued);
+        self.issued.insert(number, Box::new(issued));
         let room = self.device.issue(pipe, number);
         self.pump();
         if !room {

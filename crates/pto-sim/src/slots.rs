@@ -14,11 +14,19 @@ pub(crate) struct Slots {
     pub(crate) starts: Vec<u64>,
     /// Elements in a run.
     pub(crate) length: u64,
+    /// Starts differ by multiples of this.
+    pub(crate) stride: u64,
     /// Runs of one lane: 1, but where a row is in several pieces.
     pub(crate) runs_per_lane: usize,
 }
 
 impl Slots {
+    /// For rows that are either the same or have nothing in common: how far to shift a start for a number that is the
+    /// row's own, below that of the rows there is room for.
+    pub(crate) fn row_shift(&self) -> Option<u32> {
+        (self.length > 1 && self.stride >= self.length).then(|| self.stride.ilog2())
+    }
+
     /// The first element of each lane: two lanes collide if theirs is the same.
     pub(crate) fn lanes(&self) -> impl Iterator<Item = u64> + Clone + '_ {
         self.starts.iter().copied().step_by(self.runs_per_lane.max(1))
@@ -53,12 +61,12 @@ impl Slots {
             } else {
                 resolve((idx, lanes), (capacity, oob), (limit, &mut room), |slot| view.offset + slot * stride);
             }
-            return Ok(Self { starts: room, length, runs_per_lane: 1 });
+            return Ok(Self { starts: room, length, stride, runs_per_lane: 1 });
         }
         let slots = reference::slots(instruction, target, lanes).map_err(refusal)?;
         let starts: Vec<u64> = slots.into_iter().flatten().map(|slot| slot + view.offset).collect();
         let runs_per_lane = if mode == Coalesce::Row { columns as usize } else { 1 };
-        Ok(Self { starts, length: 1, runs_per_lane })
+        Ok(Self { starts, length: 1, stride: 1, runs_per_lane })
     }
 }
 

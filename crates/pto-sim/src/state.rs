@@ -1,5 +1,7 @@
 //! What values are at run time: numbers, pointers, views of buffers, tiles in UB.
 
+use core::ops::Deref;
+
 use pto_exec::transfer;
 use pto_isa::{ElementType, Extent, Tensor, Tile};
 
@@ -52,6 +54,24 @@ impl View {
     }
 }
 
+/// Byte ranges, ascending: mostly one, for which a list would be the larger part of the work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ByteRanges {
+    One([(u64, u64); 1]),
+    Many(Vec<(u64, u64)>),
+}
+
+impl Deref for ByteRanges {
+    type Target = [(u64, u64)];
+
+    fn deref(&self) -> &[(u64, u64)] {
+        match self {
+            Self::One(range) => range,
+            Self::Many(ranges) => ranges,
+        }
+    }
+}
+
 /// A tile in UB, or one that has no address yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TileState {
@@ -63,17 +83,17 @@ pub(crate) struct TileState {
 
 impl TileState {
     /// Byte ranges of the valid region, ascending, neighbours joined.
-    pub(crate) fn valid_ranges(&self) -> Vec<(u64, u64)> {
+    pub(crate) fn valid_ranges(&self) -> ByteRanges {
         let tile = &self.tile;
         let (rows, cols) = (known(tile.valid_rows), known(tile.valid_cols));
         if rows == 0 || cols == 0 {
-            return Vec::new();
+            return ByteRanges::Many(Vec::new());
         }
         let size = tile.element.size();
         let base = tile.address.unwrap_or(0);
         let range = |first: u64, count: u64| (base + first * size, base + (first + count) * size);
         if tile.is_row_major() && (cols == tile.cols || rows == 1) {
-            return vec![range(0, rows * cols)];
+            return ByteRanges::One([range(0, rows * cols)]);
         }
         let mut ranges: Vec<(u64, u64)> = if tile.is_row_major() {
             (0..rows).map(|row| range(row * tile.cols, cols)).collect()
@@ -88,7 +108,7 @@ impl TileState {
                 .collect()
         };
         order(&mut ranges);
-        ranges
+        ByteRanges::Many(ranges)
     }
 
     /// The byte range of the whole allocation.

@@ -7,7 +7,7 @@ use crate::hazard::{Access, Kind, Races};
 use crate::machine::Machine;
 use crate::pipeline::Outcome;
 use crate::rules;
-use crate::state::{TileState, View};
+use crate::state::{ByteRanges, TileState, View};
 use crate::ub::Problem;
 use crate::work::Work;
 
@@ -19,8 +19,11 @@ impl Machine<'_> {
                 self.touch_buffer(view.buffer, &ranges, Kind::Read, pipe, step);
             }
             (Touch::WriteDst, Work::Load { tile, .. }) => {
-                let ranges =
-                    if tile.tile.pad == PadValue::Null { tile.valid_ranges() } else { vec![tile.allocation()] };
+                let ranges = if tile.tile.pad == PadValue::Null {
+                    tile.valid_ranges()
+                } else {
+                    ByteRanges::One([tile.allocation()])
+                };
                 self.touch_ub(tile.owner, &ranges, Kind::Write, pipe, step);
             }
             (Touch::ReadSrc, Work::Store { tile, .. }) => {
@@ -159,17 +162,9 @@ impl Machine<'_> {
 
     /// Everything an instruction reads from UB was written, and is still there.
     pub(crate) fn check_reads(&mut self, work: &Work, step: u32) {
-        let read: Vec<TileState> = match work {
-            Work::Load { .. } | Work::Collective(_) => vec![],
-            Work::Store { tile, .. } => vec![*tile],
-            Work::Move { src, .. } => vec![*src],
-            Work::Gather { idx, .. } => vec![*idx],
-            Work::Scatter { src, idx, .. } => vec![*src, *idx],
-            Work::Tile { src, idx, .. } => [Some(*src), *idx].into_iter().flatten().collect(),
-        };
-        for state in read {
-            for (start, end) in state.valid_ranges() {
-                if !self.check_bytes(&state, start, end, step) {
+        for state in work.tiles_read() {
+            for &(start, end) in &*state.valid_ranges() {
+                if !self.check_bytes(state, start, end, step) {
                     break;
                 }
             }
@@ -230,7 +225,7 @@ impl Machine<'_> {
             Work::Store { .. } | Work::Scatter { .. } | Work::Collective(_) => None,
         };
         if let Some(state) = written {
-            for (start, end) in state.valid_ranges() {
+            for &(start, end) in &*state.valid_ranges() {
                 self.contents.write(state.owner, start, end, step);
             }
         }

@@ -70,15 +70,29 @@ impl Work {
     }
 
     /// The tiles of the instruction.
-    pub(crate) fn tiles(&self) -> Vec<&TileState> {
-        match self {
-            Self::Load { tile, .. } | Self::Store { tile, .. } => vec![tile],
-            Self::Move { src, dst } => vec![src, dst],
-            Self::Gather { dst, idx, .. } => vec![dst, idx],
-            Self::Scatter { src, idx, .. } => vec![src, idx],
-            Self::Tile { dst, src, idx, .. } => [Some(dst), Some(src), idx.as_ref()].into_iter().flatten().collect(),
-            Self::Collective(_) => vec![],
-        }
+    pub(crate) fn tiles(&self) -> impl Iterator<Item = &TileState> {
+        let tiles = match self {
+            Self::Load { tile, .. } | Self::Store { tile, .. } => [Some(tile), None, None],
+            Self::Move { src, dst } => [Some(src), Some(dst), None],
+            Self::Gather { dst, idx, .. } => [Some(dst), Some(idx), None],
+            Self::Scatter { src, idx, .. } => [Some(src), Some(idx), None],
+            Self::Tile { dst, src, idx, .. } => [Some(dst), Some(src), idx.as_ref()],
+            Self::Collective(_) => [None; 3],
+        };
+        tiles.into_iter().flatten()
+    }
+
+    /// Those that it reads.
+    pub(crate) fn tiles_read(&self) -> impl Iterator<Item = &TileState> {
+        let tiles = match self {
+            Self::Load { .. } | Self::Collective(_) => [None; 2],
+            Self::Store { tile, .. } => [Some(tile), None],
+            Self::Move { src, .. } => [Some(src), None],
+            Self::Gather { idx, .. } => [Some(idx), None],
+            Self::Scatter { src, idx, .. } => [Some(src), Some(idx)],
+            Self::Tile { src, idx, .. } => [Some(src), idx.as_ref()],
+        };
+        tiles.into_iter().flatten()
     }
 
     pub(crate) fn executed(&self, target: Target) -> Executed {

@@ -11,7 +11,8 @@
 //! 1. Fewer than [`PARALLEL_LANES`] lanes do not pay for waking a thread, and a table within the first-level cache
 //!    ([`NEAR_BYTES`]) is updated as fast as lanes can be read: Direct.
 //! 2. A partition pays when the table is far beyond the second-level cache ([`SPILL`] times), when there are enough
-//!    lanes to fill the buckets ([`PARTITION_LANES`]), and when lanes are spread. If an eighth of a sample repeats
+//!    lanes to fill the buckets ([`PARTITION_LANES`]), and when lanes are spread. On one thread a scatter wants more lanes
+//!    ([`ALONE`]), the fewer the larger the table is: there is nobody to share the second pass with. If an eighth of a sample repeats
 //!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
 //!    have most of the work left to do after all have sorted.
 //! 3. Otherwise Owned with several threads, Direct with one.
@@ -19,9 +20,6 @@
 //! Rows are Owned or Direct: a row that is worth its own cache lines gains nothing from being copied twice.
 
 use super::cache::Caches;
-
-/// Lanes up to which an elementwise transfer on plain slices is a loop in the call itself.
-pub(crate) const FEW_LANES: usize = 512;
 
 /// Lanes of an elementwise transfer from which on several threads are used.
 pub(crate) const PARALLEL_LANES: usize = 1 << 15;
@@ -37,6 +35,10 @@ pub(crate) const PARTITION_LANES: usize = 1 << 17;
 
 /// How many times the second-level cache a table must be for a partition to pay.
 pub(crate) const SPILL: usize = 8;
+
+/// Lanes of a scatter on one thread from which on a partition pays, times how often the table is as large as the
+/// second-level cache.
+pub(crate) const ALONE: usize = 1 << 25;
 
 /// Bytes of the shortest rows that are written past the caches.
 pub(crate) const STREAMED_ROW: usize = 128;
@@ -62,6 +64,8 @@ pub(crate) struct Work {
     pub(crate) table_bytes: usize,
     pub(crate) threads: usize,
     pub(crate) caches: Caches,
+    /// Values come out of the table: sorting moves no value twice.
+    pub(crate) gathers: bool,
 }
 
 /// What the rule knows about the lanes, from a sample of them.
@@ -77,7 +81,10 @@ pub(crate) struct Skew {
 impl Work {
     /// True if a partition pays, provided that the lanes are spread.
     pub(crate) fn pays_partition(&self) -> bool {
-        self.lanes >= PARTITION_LANES && self.table_bytes > self.caches.l2.saturating_mul(SPILL)
+        let alone = self.threads == 1 && !self.gathers;
+        let times = self.table_bytes / self.caches.l2.max(1);
+        let enough = self.lanes >= PARTITION_LANES && (!alone || self.lanes.saturating_mul(times) >= ALONE);
+        enough && self.table_bytes > self.caches.l2.saturating_mul(SPILL)
     }
 
     /// The way of a scatter.
@@ -98,7 +105,7 @@ mod tests {
     use super::*;
 
     const CACHES: Caches = Caches { l2: 1 << 20, l3: 16 << 20 };
-    const WORK: Work = Work { lanes: 1 << 22, table_bytes: 64 << 20, threads: 2, caches: CACHES };
+    const WORK: Work = Work { lanes: 1 << 22, table_bytes: 64 << 20, threads: 2, caches: CACHES, gathers: false };
 
     #[test]
     fn the_way_changes_at_each_crossover_and_nowhere_else() {
@@ -119,6 +126,11 @@ mod tests {
         assert_eq!(spread(Work { lanes: PARALLEL_LANES - 1, ..WORK }), Direct);
         assert_eq!(spread(Work { lanes: PARTITION_LANES - 1, threads: 1, ..WORK }), Direct);
         assert_eq!(spread(Work { threads: 1, ..WORK }), Partitioned);
+        // One thread: 2^19 lanes into 64 times the second-level cache.
+        assert_eq!(spread(Work { threads: 1, lanes: ALONE / 64, ..WORK }), Partitioned);
+        assert_eq!(spread(Work { threads: 1, lanes: ALONE / 64 - 1, ..WORK }), Direct);
+        assert_eq!(spread(Work { threads: 1, lanes: ALONE / 64 - 1, table_bytes: 65 << 20, ..WORK }), Partitioned);
+        assert_eq!(spread(Work { threads: 1, lanes: PARTITION_LANES, gathers: true, ..WORK }), Partitioned);
         // A machine that says nothing about its caches is one with usual ones.
         assert_eq!(spread(Work { caches: Caches::USUAL, ..WORK }), Partitioned);
     }

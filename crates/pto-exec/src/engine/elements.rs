@@ -5,7 +5,7 @@ use core::slice::ChunksMut;
 use pto_isa::{Atomic, ElementType};
 
 use super::cache::Caches;
-use super::cost::{Method, PARALLEL_LANES};
+use super::cost::{Method, NEAR_BYTES, PARALLEL_LANES};
 use super::share::Sample;
 use super::{Engine, cuts};
 use crate::kernel::address::AddressMap;
@@ -210,8 +210,12 @@ impl Scatter<'_> {
     /// As [`direct`](Self::direct), looking at lanes just before they are carried out, in `memory` as long as the table.
     fn direct_with_undo(&self, table: &mut [u8], memory: &mut [u8]) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, run, tile } = *self;
-        // Past the caches, where the table is wanted.
-        Streams::new().copy(memory, table);
+        if table.len() <= NEAR_BYTES {
+            memory.copy_from_slice(table);
+        } else {
+            // Past the caches, where the table is wanted.
+            Streams::new().copy(memory, table);
+        }
         let done = match self.whole_words() {
             Some(words) => {
                 let lanes = WholeLanes { words, capacity: lookup.resolver.capacity };

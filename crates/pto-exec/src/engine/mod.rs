@@ -132,15 +132,15 @@ impl Engine {
         self.scratch.held()
     }
 
-    /// True if this many lanes need no kernel: looping over them takes less time than choosing one.
+    /// True if few lanes need no kernel: moving them takes less time than choosing one.
     #[inline(always)]
-    pub(crate) fn takes_few(&self, lanes: usize) -> bool {
-        lanes <= cost::FEW_LANES && self.takes_few
+    pub(crate) fn takes_few(&self) -> bool {
+        self.takes_few
     }
 
     /// The work of a scatter, for the cost rule.
     fn work(&self, lanes: usize, table_bytes: usize) -> cost::Work {
-        cost::Work { lanes, table_bytes, threads: self.threads.get(), caches: Caches::get() }
+        cost::Work { lanes, table_bytes, threads: self.threads.get(), caches: Caches::get(), gathers: false }
     }
 
     /// Calls `work` once for each item, on as many threads as the engine has, and returns the results in order.

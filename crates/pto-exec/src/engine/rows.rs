@@ -13,6 +13,14 @@ use crate::kernel::kind::kernel;
 use crate::kernel::rows::{RowBlock, Segment, gather};
 use crate::kernel::simd::Streams;
 
+/// Rows at a constant distance are found when they are moved; the places of others are worked out by the block.
+fn by_row(lookup: Lookup<'_>) -> (Lookup<'_>, usize) {
+    match *lookup.map {
+        AddressMap::Rows { stride } => (Lookup { map: &AddressMap::Linear, ..lookup }, stride as usize),
+        _ => (lookup, 1),
+    }
+}
+
 impl Engine {
     /// True if this many rows of this many elements get more than the caller's thread.
     fn is_parallel_for(&self, rows: usize, segments: &[Segment], size: usize) -> bool {
@@ -47,8 +55,9 @@ impl Engine {
         let streams_out = atomic == Atomic::None && self.streams_rows(run.length, segments, size, table.len());
         let scatter = |lookup: Lookup<'_>, table: &mut [u8]| {
             let streams = streams_out.then(Streams::new);
+            let (lookup, stride) = by_row(lookup);
             lookup.for_each_block(self.backend, run, &mut |moved| {
-                let block = RowBlock { moved, segments, streams: streams.as_ref() };
+                let block = RowBlock { moved, stride, segments, streams: streams.as_ref() };
                 kernel.scatter_rows(self.backend, table, block, tile);
             })
         };
@@ -86,8 +95,9 @@ impl Engine {
         let streams_out = self.streams_out(run.length.saturating_mul(elements * size));
         let collect = |run: Run, tile: &mut [u8]| {
             let streams = streams_out.then(Streams::new);
+            let (lookup, stride) = by_row(lookup);
             lookup.for_each_block(self.backend, run, &mut |moved| {
-                let block = RowBlock { moved, segments, streams: streams.as_ref() };
+                let block = RowBlock { moved, stride, segments, streams: streams.as_ref() };
                 gather(self.backend, size, tile, block, table);
             })
         };

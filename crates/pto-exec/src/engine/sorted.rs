@@ -2,7 +2,7 @@
 
 use pto_isa::ElementType;
 
-use super::cost::Method;
+use super::cost::{Method, Work};
 use super::elements::LEAST_MEMORY;
 use super::share::Sample;
 use super::{Engine, cuts};
@@ -26,7 +26,7 @@ impl Engine {
         table: &[u8],
     ) -> Option<Result<usize, Outside>> {
         let (size, capacity) = (element.size() as usize, lookup.resolver.capacity as usize);
-        let work = self.work(run.length, capacity.saturating_mul(size));
+        let work = Work { gathers: true, ..self.work(run.length, capacity.saturating_mul(size)) };
         let wanted = self.method.map_or_else(|| work.pays_partition(), |method| method == Method::Partitioned);
         let fits = size <= PLACE_BYTES && run.payload.step == 1 && run.length <= 1 << 31;
         let plain = *lookup.map == AddressMap::Linear && lookup.resolver.bounds == Bounds::Checked;

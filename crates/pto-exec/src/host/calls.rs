@@ -29,7 +29,7 @@ impl Engine {
     ///
     /// # Errors
     /// See [`Fault`]; nothing was written then.
-    #[inline]
+    #[inline(always)]
     pub fn gather<'a, T: Element, I: Index>(
         &self,
         destination: impl Into<ViewMut<'a, T>>,
@@ -38,24 +38,60 @@ impl Engine {
         oob: OutOfBounds,
     ) -> Result<Lanes, Fault> {
         let (destination, table, indices) = (destination.into(), table.into(), indices.into());
-        let capacity = gather_policy(oob, table.shape.elements())?;
-        if let Some(length) = self.few_lanes(destination.shape, indices.shape, table.shape) {
-            let (to, lanes) = (&mut destination.data[..length], &indices.data[..length]);
-            let result = few::gather(to, &table.data[..table.shape.cols], lanes, oob);
-            return finish(result, oob, indices, capacity);
+        let plain = destination.shape.rows == 1 && table.shape.rows == 1 && indices.shape.rows == 1;
+        if !plain {
+            return self.gather_views(destination, table, indices, oob);
         }
-        self.gather_many(destination, table, indices, oob, capacity)
+        let (to, from) = (&mut destination.data[..destination.shape.cols], &table.data[..table.shape.cols]);
+        self.gather_slices(to, from, &indices.data[..indices.shape.cols], oob)
+    }
+
+    #[inline(always)]
+    fn gather_slices<T: Element, I: Index>(
+        &self,
+        destination: &mut [T],
+        table: &[T],
+        indices: &[I],
+        oob: OutOfBounds,
+    ) -> Result<Lanes, Fault> {
+        let lanes = indices.len();
+        let few = lanes <= few::FEW_LANES && destination.len() == lanes && self.takes_few();
+        if !few || oob != OutOfBounds::Undefined {
+            return self.gather_many(destination, table, indices, oob);
+        }
+        let done = if lanes <= few::HANDFUL {
+            few::gather_handful(destination, table, indices)
+        } else {
+            few::gather_checked(self.backend(), destination, table, indices)
+        };
+        finish_few(done, indices, table.len())
     }
 
     #[inline(never)]
     fn gather_many<T: Element, I: Index>(
         &self,
+        destination: &mut [T],
+        table: &[T],
+        indices: &[I],
+        oob: OutOfBounds,
+    ) -> Result<Lanes, Fault> {
+        let lanes = indices.len();
+        if lanes <= few::FEW_RESOLVED && destination.len() == lanes && self.takes_few() {
+            let capacity = gather_policy(oob, table.len())?;
+            return finish(few::gather(destination, table, indices, oob), oob, indices.into(), capacity);
+        }
+        self.gather_views(destination.into(), table.into(), indices.into(), oob)
+    }
+
+    #[inline(never)]
+    fn gather_views<T: Element, I: Index>(
+        &self,
         destination: ViewMut<'_, T>,
         table: View<'_, T>,
         indices: View<'_, I>,
         oob: OutOfBounds,
-        capacity: u64,
     ) -> Result<Lanes, Fault> {
+        let capacity = gather_policy(oob, table.shape.elements())?;
         let runs = Runs::new(destination.shape, indices.shape)?;
         let map = elements_map(table.shape);
         let lookup = lookup(indices, capacity, oob, &map);
@@ -81,7 +117,7 @@ impl Engine {
     ///
     /// # Errors
     /// See [`Fault`]; nothing was written then.
-    #[inline]
+    #[inline(always)]
     pub fn scatter<'a, T: Element, I: Index>(
         &self,
         table: impl Into<ViewMut<'a, T>>,
@@ -91,25 +127,61 @@ impl Engine {
         oob: OutOfBounds,
     ) -> Result<Lanes, Fault> {
         let (table, source, indices) = (table.into(), source.into(), indices.into());
-        let capacity = scatter_policy::<T>(oob, atomic, table.shape.elements())?;
-        if let Some(length) = self.few_lanes(source.shape, indices.shape, table.shape) {
-            let (from, lanes) = (&source.data[..length], &indices.data[..length]);
-            let to = &mut table.data[..table.shape.cols];
-            let result = few::scatter(self.backend(), to, from, lanes, (atomic, oob));
-            return finish(result, oob, indices, capacity);
+        let plain = source.shape.rows == 1 && table.shape.rows == 1 && indices.shape.rows == 1;
+        if !plain {
+            return self.scatter_views(table, source, indices, (atomic, oob));
         }
-        self.scatter_many(table, source, indices, (atomic, oob), capacity)
+        let (to, from) = (&mut table.data[..table.shape.cols], &source.data[..source.shape.cols]);
+        self.scatter_slices(to, from, &indices.data[..indices.shape.cols], (atomic, oob))
+    }
+
+    #[inline(always)]
+    fn scatter_slices<T: Element, I: Index>(
+        &self,
+        table: &mut [T],
+        source: &[T],
+        indices: &[I],
+        (atomic, oob): (Atomic, OutOfBounds),
+    ) -> Result<Lanes, Fault> {
+        let (lanes, capacity) = (indices.len(), table.len());
+        let few = lanes <= few::FEW_LANES && source.len() == lanes && self.takes_few();
+        if !few || oob != OutOfBounds::Undefined || !is_defined::<T>(atomic) {
+            return self.scatter_many(table, source, indices, (atomic, oob));
+        }
+        let done = if lanes <= few::HANDFUL {
+            few::scatter_handful(table, source, indices, atomic)
+        } else {
+            few::scatter_checked(self.backend(), table, source, indices, atomic)
+        };
+        finish_few(done, indices, capacity)
     }
 
     #[inline(never)]
     fn scatter_many<T: Element, I: Index>(
         &self,
+        table: &mut [T],
+        source: &[T],
+        indices: &[I],
+        (atomic, oob): (Atomic, OutOfBounds),
+    ) -> Result<Lanes, Fault> {
+        let lanes = indices.len();
+        if lanes <= few::FEW_RESOLVED && source.len() == lanes && self.takes_few() {
+            let capacity = scatter_policy::<T>(oob, atomic, table.len())?;
+            let result = few::scatter(self.backend(), table, source, indices, (atomic, oob));
+            return finish(result, oob, indices.into(), capacity);
+        }
+        self.scatter_views(table.into(), source.into(), indices.into(), (atomic, oob))
+    }
+
+    #[inline(never)]
+    fn scatter_views<T: Element, I: Index>(
+        &self,
         table: ViewMut<'_, T>,
         source: View<'_, T>,
         indices: View<'_, I>,
         (atomic, oob): (Atomic, OutOfBounds),
-        capacity: u64,
     ) -> Result<Lanes, Fault> {
+        let capacity = scatter_policy::<T>(oob, atomic, table.shape.elements())?;
         let runs = Runs::new(source.shape, indices.shape)?;
         let map = elements_map(table.shape);
         let lookup = lookup(indices, capacity, oob, &map);
@@ -177,13 +249,10 @@ impl Engine {
     }
 }
 
-impl Engine {
-    /// The number of lanes of a call on plain slices, if there are few.
-    #[inline(always)]
-    fn few_lanes(&self, payload: Shape, indices: Shape, table: Shape) -> Option<usize> {
-        let plain = payload.rows == 1 && indices.rows == 1 && table.rows == 1 && payload.cols == indices.cols;
-        (plain && self.takes_few(indices.cols)).then_some(indices.cols)
-    }
+/// True if the operation is defined on the elements.
+#[inline(always)]
+fn is_defined<T: Element>(atomic: Atomic) -> bool {
+    atomic == Atomic::None || !matches!(T::TYPE.class(), ElementClass::Float8)
 }
 
 /// The capacity, if a gather has this policy.
@@ -199,12 +268,10 @@ fn gather_policy(oob: OutOfBounds, capacity: usize) -> Result<u64, Fault> {
 /// The capacity, if a scatter of these elements has these policies.
 #[inline(always)]
 fn scatter_policy<T: Element>(oob: OutOfBounds, atomic: Atomic, capacity: usize) -> Result<u64, Fault> {
-    match (oob, atomic) {
-        (OutOfBounds::Zero, _) => Err(Fault::Policy(oob)),
-        (OutOfBounds::Clamp | OutOfBounds::Wrap, _) if capacity == 0 => Err(Fault::EmptyTable(oob)),
-        (_, Atomic::Add | Atomic::Max | Atomic::Min) if matches!(T::TYPE.class(), ElementClass::Float8) => {
-            Err(Fault::Arithmetic { atomic, element: T::TYPE })
-        }
+    match oob {
+        OutOfBounds::Zero => Err(Fault::Policy(oob)),
+        OutOfBounds::Clamp | OutOfBounds::Wrap if capacity == 0 => Err(Fault::EmptyTable(oob)),
+        _ if !is_defined::<T>(atomic) => Err(Fault::Arithmetic { atomic, element: T::TYPE }),
         _ => Ok(capacity as u64),
     }
 }
@@ -297,8 +364,18 @@ fn finish<I: Index>(
     }
 }
 
+/// As [`finish`] for few lanes without a policy.
+#[inline(always)]
+fn finish_few<I: Index>(done: bool, indices: &[I], capacity: usize) -> Result<Lanes, Fault> {
+    if done {
+        return Ok(Lanes { written: indices.len() as u64, ..Lanes::default() });
+    }
+    Err(first_outside(indices.into(), capacity as u64))
+}
+
 /// The fault of the first index that is out of range.
 #[cold]
+#[inline(never)]
 fn first_outside<I: Index>(indices: View<'_, I>, capacity: u64) -> Fault {
     let Shape { rows, cols, stride } = indices.shape;
     let reader = LaneReader { bytes: bytemuck::cast_slice(indices.data), element: I::TYPE, signed: I::SIGNED };

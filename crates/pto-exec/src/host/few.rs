@@ -1,9 +1,10 @@
 //! Calls with few lanes, carried out on the spot.
 //!
-//! Bringing a transfer to the engine's kernels takes as long as a hundred lanes of it. So calls on plain slices with
-//! fewer than a few hundred lanes are loops right here, compiled for their types. What happens to an element is still
-//! said once, by [`Combine`]; what becomes of an index is said here a second time, one lane at a time, and property
-//! tests hold both against the reference.
+//! Bringing a transfer to the engine's kernels takes as long as a hundred lanes of it. So calls on plain slices with few
+//! lanes are compiled for their types right here. A [handful](HANDFUL) without a policy is a loop where the call is
+//! written: even calling a function takes as long as a few lanes. [More](FEW_LANES) are looked at and moved by the same
+//! vector code as long runs, in one function. What happens to an element is still said once, by [`Combine`]; what a policy
+//! makes of an index is said here a second time, one lane at a time, and property tests hold both against the reference.
 
 use core::marker::PhantomData;
 
@@ -13,7 +14,170 @@ use super::Index;
 use crate::kernel::combine::Combine;
 use crate::kernel::elements::Outside;
 use crate::kernel::kind::with_combine;
-use crate::kernel::simd::{Backend, Simd, Task};
+use crate::kernel::simd::{Backend, Simd, Task, run_plain};
+use crate::kernel::transfer;
+use crate::kernel::{AnyOffsets, Offsets};
+
+/// Lanes up to which a call without a policy is a loop where it is written.
+pub(super) const HANDFUL: usize = 16;
+
+/// Lanes up to which a call without a policy is one function.
+pub(super) const FEW_LANES: usize = 1 << 12;
+
+/// Lanes up to which a call with a policy is one function: it does not use the vector unit.
+pub(super) const FEW_RESOLVED: usize = 1 << 9;
+
+/// Runs a body with the lanes as words of 4 or 8 bytes.
+macro_rules! with_words {
+    ($indices:expr, $index:ty, $words:ident => $body:expr) => {
+        if size_of::<$index>() == 4 {
+            let $words: &[[u8; 4]] = bytemuck::cast_slice($indices);
+            $body
+        } else {
+            let $words: &[[u8; 8]] = bytemuck::cast_slice($indices);
+            $body
+        }
+    };
+}
+
+/// Runs a body that is compiled for 1, 2 and 3 lanes each, without loops, and once for more.
+macro_rules! with_length {
+    ($indices:ident, $payload:ident => $body:expr) => {
+        match ($indices, $payload) {
+            ($indices @ [_], $payload @ [_]) => $body,
+            ($indices @ [_, _], $payload @ [_, _]) => $body,
+            ($indices @ [_, _, _], $payload @ [_, _, _]) => $body,
+            ($indices, $payload) => $body,
+        }
+    };
+}
+
+/// What a word of an index in range is below of: negative numbers are large words.
+#[inline(always)]
+fn limit<I: Index>(capacity: usize) -> u64 {
+    let most = if I::SIGNED { 1 << (8 * size_of::<I>() - 1) } else { u64::MAX };
+    most.min(capacity as u64)
+}
+
+/// `destination[i] = table[indices[i]]` for a handful of lanes; false if one is out of range, and nothing was written.
+#[inline(always)]
+pub(super) fn gather_handful<T: Element, I: Index>(destination: &mut [T], table: &[T], indices: &[I]) -> bool {
+    with_length!(indices, destination => with_words!(indices, I, words => {
+        let Some(offsets) = Offsets::check_few(words, limit::<I>(table.len())) else { return false };
+        transfer::gather_each(destination, table, offsets);
+    }));
+    true
+}
+
+/// `table[indices[i]] = source[i]` or combined, for a handful of lanes; false if one is out of range, and nothing was
+/// written.
+#[inline(always)]
+pub(super) fn scatter_handful<T: Element, I: Index>(
+    table: &mut [T],
+    source: &[T],
+    indices: &[I],
+    atomic: Atomic,
+) -> bool {
+    with_combine!(T::TYPE, atomic, N, C => {
+        let (table, source) = (bytemuck::cast_slice_mut(table), bytemuck::cast_slice(source));
+        run_plain(ScatterHandful::<N, C, I> { table, source, indices, combine: PhantomData })
+    })
+}
+
+struct ScatterHandful<'a, const N: usize, C, I> {
+    table: &'a mut [[u8; N]],
+    source: &'a [[u8; N]],
+    indices: &'a [I],
+    combine: PhantomData<C>,
+}
+
+impl<const N: usize, C: Combine<N>, I: Index> Task for ScatterHandful<'_, N, C, I> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> bool {
+        let Self { table, source, indices, .. } = self;
+        with_length!(indices, source => with_words!(indices, I, words => {
+            let Some(offsets) = Offsets::check_few(words, limit::<I>(table.len())) else { return false };
+            transfer::scatter_near::<N, C, _, S>(simd, table, offsets, source);
+        }));
+        true
+    }
+}
+
+/// `destination[i] = table[indices[i]]`; false if a lane is out of range, and nothing was written.
+#[inline(always)]
+pub(super) fn gather_checked<T: Element, I: Index>(
+    backend: Backend,
+    destination: &mut [T],
+    table: &[T],
+    indices: &[I],
+) -> bool {
+    backend.run(GatherChecked { destination, table, indices })
+}
+
+struct GatherChecked<'a, T, I> {
+    destination: &'a mut [T],
+    table: &'a [T],
+    indices: &'a [I],
+}
+
+impl<T: Element, I: Index> Task for GatherChecked<'_, T, I> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> bool {
+        let Self { destination, table, indices } = self;
+        with_words!(indices, I, words => {
+            let Some(offsets) = Offsets::look(simd, words, limit::<I>(table.len())) else { return false };
+            match offsets.into() {
+                // Whatever the size of the table: few lanes touch few lines of it.
+                AnyOffsets::Narrow(offsets) if size_of::<T>() == 4 => {
+                    let (destination, table) = (bytemuck::cast_slice_mut(destination), bytemuck::cast_slice(table));
+                    simd.gather4(destination, table, offsets, None);
+                }
+                _ => transfer::gather_each(destination, table, offsets),
+            }
+        });
+        true
+    }
+}
+
+/// `table[indices[i]] = source[i]` or combined, in source order; false if a lane is out of range, and nothing was written.
+#[inline(always)]
+pub(super) fn scatter_checked<T: Element, I: Index>(
+    backend: Backend,
+    table: &mut [T],
+    source: &[T],
+    indices: &[I],
+    atomic: Atomic,
+) -> bool {
+    with_combine!(T::TYPE, atomic, N, C => {
+        let (table, source) = (bytemuck::cast_slice_mut(table), bytemuck::cast_slice(source));
+        backend.run(ScatterChecked::<N, C, I> { table, source, indices, combine: PhantomData })
+    })
+}
+
+struct ScatterChecked<'a, const N: usize, C, I> {
+    table: &'a mut [[u8; N]],
+    source: &'a [[u8; N]],
+    indices: &'a [I],
+    combine: PhantomData<C>,
+}
+
+impl<const N: usize, C: Combine<N>, I: Index> Task for ScatterChecked<'_, N, C, I> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> bool {
+        let Self { table, source, indices, .. } = self;
+        with_words!(indices, I, words => {
+            let Some(offsets) = Offsets::look(simd, words, limit::<I>(table.len())) else { return false };
+            transfer::scatter_near::<N, C, _, S>(simd, table, offsets, source);
+        });
+        true
+    }
+}
 
 /// The slot of an index under `Clamp`; there is at least one.
 #[inline(always)]
@@ -43,20 +207,7 @@ fn outside<I: Index>(indices: &[I], capacity: usize) -> usize {
     indices.iter().filter(|index| index.bits() >= capacity as u64).count()
 }
 
-/// True if no index is out of range.
-#[inline(always)]
-fn all_inside<I: Index>(indices: &[I], capacity: usize) -> bool {
-    if size_of::<I>() == 4 && capacity <= 1 << 31 {
-        // The sign of one of the two numbers says so, and every vector unit finds it four lanes at a time.
-        let last = (capacity as i64 - 1) as i32;
-        let lanes: &[i32] = bytemuck::cast_slice(indices);
-        return lanes.iter().fold(0, |signs, &index| signs | index | last.wrapping_sub(index)) >= 0;
-    }
-    !indices.iter().fold(false, |any, index| any | (index.bits() >= capacity as u64))
-}
-
-/// `destination[i] = table[indices[i]]`; returns how many lanes were out of range.
-#[inline(always)]
+/// `destination[i] = table[indices[i]]` with a policy; returns how many lanes were out of range.
 pub(super) fn gather<T: Element, I: Index>(
     destination: &mut [T],
     table: &[T],
@@ -65,13 +216,9 @@ pub(super) fn gather<T: Element, I: Index>(
 ) -> Result<usize, Outside> {
     let slots = destination.iter_mut().zip(indices);
     match oob {
-        OutOfBounds::Undefined => {
-            if !all_inside(indices, table.len()) {
-                return Err(Outside);
-            }
-            slots.for_each(|(slot, index)| *slot = table[index.bits() as usize]);
-            return Ok(0);
-        }
+        // Lanes are looked at before the first is moved.
+        OutOfBounds::Undefined if outside(indices, table.len()) > 0 => return Err(Outside),
+        OutOfBounds::Undefined => slots.for_each(|(slot, index)| *slot = table[index.bits() as usize]),
         OutOfBounds::Clamp => slots.for_each(|(slot, &index)| *slot = table[clamped(index, table.len())]),
         OutOfBounds::Wrap => slots.for_each(|(slot, &index)| *slot = table[wrapped(index, table.len())]),
         OutOfBounds::Skip | OutOfBounds::Zero => slots.for_each(|(slot, index)| {
@@ -82,8 +229,7 @@ pub(super) fn gather<T: Element, I: Index>(
     Ok(outside(indices, table.len()))
 }
 
-/// `table[indices[i]] = source[i]`, or combined, in source order; returns how many lanes were out of range.
-#[inline(always)]
+/// `table[indices[i]] = source[i]` or combined, in source order, with a policy; returns how many lanes were out of range.
 pub(super) fn scatter<T: Element, I: Index>(
     backend: Backend,
     table: &mut [T],
@@ -116,13 +262,8 @@ impl<const N: usize, C: Combine<N>, I: Index> Task for Scatter<'_, N, C, I> {
         let lanes = indices.iter().zip(source);
         let mut put = |slot: usize, value: &[u8; N]| table[slot] = C::combine(simd, table[slot], *value);
         match oob {
-            OutOfBounds::Undefined => {
-                if !all_inside(indices, capacity) {
-                    return Err(Outside);
-                }
-                lanes.for_each(|(index, value)| put(index.bits() as usize, value));
-                return Ok(0);
-            }
+            OutOfBounds::Undefined if outside(indices, capacity) > 0 => return Err(Outside),
+            OutOfBounds::Undefined => lanes.for_each(|(index, value)| put(index.bits() as usize, value)),
             OutOfBounds::Clamp => lanes.for_each(|(&index, value)| put(clamped(index, capacity), value)),
             OutOfBounds::Wrap => lanes.for_each(|(&index, value)| put(wrapped(index, capacity), value)),
             OutOfBounds::Skip | OutOfBounds::Zero => lanes
@@ -130,5 +271,116 @@ impl<const N: usize, C: Combine<N>, I: Index> Task for Scatter<'_, N, C, I> {
                 .for_each(|(index, value)| put(index.bits() as usize, value)),
         }
         Ok(outside(indices, capacity))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GUARD: usize = 4;
+
+    /// A list between guards, which are checked in the end.
+    fn guarded<T: Element>(values: &[T], guard: T) -> Vec<T> {
+        [&[guard; GUARD], values, &[guard; GUARD]].concat()
+    }
+
+    fn bits<T: Element>(values: &[T]) -> Vec<u8> {
+        bytemuck::cast_slice(values).to_vec()
+    }
+
+    /// Each way of few lanes against loops over numbers, with one odd index at a time.
+    fn agree<T: Element + From<u8>, I: Index>(number: fn(i128) -> I, odd: &[i128], add: fn(T, T) -> T) {
+        let capacity = 20usize;
+        let table: Vec<T> = (0..capacity as u8).map(|x| T::from(x + 100)).collect();
+        let lengths = (0..=HANDFUL + 2).chain([31, 32, 33, 47, 48, 65, 257]);
+        for length in lengths {
+            for at in (0..length.max(1)).step_by(1 + length / 40) {
+                for odd in odd.iter().copied().chain([3]) {
+                    let mut lanes: Vec<i128> = (0..length as i128).map(|k| k * 7 % 20).collect();
+                    if let Some(lane) = lanes.get_mut(at) {
+                        *lane = odd;
+                    }
+                    let inside = lanes.iter().all(|lane| (0..20).contains(lane));
+                    let indices: Vec<I> = lanes.iter().map(|lane| number(*lane)).collect();
+                    let source: Vec<T> = (0..length).map(|k| T::from(k as u8 % 27)).collect();
+                    let old: Vec<T> = vec![T::from(9); length];
+                    let slots = lanes.iter().map(|lane| *lane as usize);
+                    let gathered = if inside { slots.clone().map(|slot| table[slot]).collect() } else { old.clone() };
+                    let (mut replaced, mut summed) = (table.clone(), table.clone());
+                    if inside {
+                        slots.clone().zip(&source).for_each(|(slot, value)| replaced[slot] = *value);
+                        slots.zip(&source).for_each(|(slot, value)| summed[slot] = add(summed[slot], *value));
+                    }
+                    let guard = T::from(77);
+                    let check = |written: &[T], expected: &[T], done: bool| {
+                        assert_eq!((bits(written), done), (bits(&guarded(expected, guard)), inside), "{lanes:?}");
+                    };
+                    for backend in Backend::available().map(Some).chain([None]) {
+                        let mut to = guarded(&old, guard);
+                        let destination = &mut to[GUARD..][..length];
+                        let done = match backend {
+                            Some(backend) => gather_checked(backend, destination, &table, &indices),
+                            None => gather_handful(destination, &table, &indices),
+                        };
+                        check(&to, &gathered, done);
+                        for (atomic, expected) in [(Atomic::None, &replaced), (Atomic::Add, &summed)] {
+                            let mut to = guarded(&table, guard);
+                            let slots = &mut to[GUARD..][..capacity];
+                            let done = match backend {
+                                Some(backend) => scatter_checked(backend, slots, &source, &indices, atomic),
+                                None => scatter_handful(slots, &source, &indices, atomic),
+                            };
+                            check(&to, expected, done);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn few_lanes_go_where_they_say_or_nowhere() {
+        let narrow = [19, 20, 1 << 31];
+        agree::<u8, u32>(|x| x as u32, &[19, 20, 1 << 31, (1 << 32) - 1], u8::wrapping_add);
+        agree::<half::f16, i32>(|x| x as i32, &[19, 20, -1, i128::from(i32::MIN)], |a, b| a + b);
+        agree::<f32, i32>(|x| x as i32, &[19, 20, -1, -20, i128::from(i32::MIN)], |a, b| a + b);
+        agree::<f32, u64>(|x| x as u64, &narrow, |a, b| a + b);
+        agree::<f64, i64>(|x| x as i64, &[19, 20, -1, 1 << 32, i128::from(i64::MIN)], |a, b| a + b);
+        agree::<u64, u32>(|x| x as u32, &narrow, u64::wrapping_add);
+    }
+
+    /// Max and Min where comparing numbers is not enough, at every position among lanes on one slot and on several.
+    #[test]
+    fn larger_and_smaller_hold_for_special_values() {
+        let values = [f32::NAN, 0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY];
+        for length in 1..=20usize {
+            for (old, new) in values.iter().flat_map(|old| values.map(|new| (*old, new))) {
+                for at in 0..length {
+                    let mut source = vec![f32::NAN; length];
+                    source[at] = new;
+                    let indices: Vec<i32> = (0..length as i32).map(|k| k % 3).collect();
+                    for atomic in [Atomic::Max, Atomic::Min] {
+                        // By the order of all numbers, a NaN last.
+                        let wins = match atomic {
+                            Atomic::Max => new.total_cmp(&old).is_gt(),
+                            _ => new.total_cmp(&old).is_lt(),
+                        };
+                        let best = if old.is_nan() || (wins && !new.is_nan()) { new } else { old };
+                        for backend in Backend::available().map(Some).chain([None]) {
+                            let mut table = [old; 3];
+                            let done = match backend {
+                                Some(backend) => scatter_checked(backend, &mut table, &source, &indices, atomic),
+                                None => scatter_handful(&mut table, &source, &indices, atomic),
+                            };
+                            assert!(done);
+                            let slot = table[at % 3];
+                            let same = slot.to_bits() == best.to_bits() || (slot.is_nan() && best.is_nan());
+                            assert!(same, "{atomic} of {old} and {new} is {slot}, at {at} of {length}");
+                        }
+                    }
+                }
+            }
+        }
     }
 }

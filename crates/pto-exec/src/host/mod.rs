@@ -57,6 +57,7 @@ pub use view::{View, ViewMut};
 ///
 /// # Errors
 /// See [`Fault`]; nothing was written then.
+#[inline(always)]
 pub fn gather<'a, T: Element, I: Index>(
     destination: impl Into<ViewMut<'a, T>>,
     table: impl Into<View<'a, T>>,
@@ -70,6 +71,7 @@ pub fn gather<'a, T: Element, I: Index>(
 ///
 /// # Errors
 /// See [`Fault`]; nothing was written then.
+#[inline(always)]
 pub fn scatter<'a, T: Element, I: Index>(
     table: impl Into<ViewMut<'a, T>>,
     source: impl Into<View<'a, T>>,

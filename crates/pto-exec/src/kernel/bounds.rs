@@ -101,6 +101,13 @@ impl Resolver {
         Self { part: Some(part), ..self }
     }
 
+    /// The words themselves, if lanes that were looked at go where they say.
+    #[inline(always)]
+    pub(crate) fn checked<'a, W: Word>(&self, words: &'a [W]) -> Option<Resolved<'a, W>> {
+        let offsets = || Offsets::check(words, self.capacity).unwrap_or_else(|| unresolved());
+        self.is_identity().then(|| Resolved { offsets: offsets(), positions: None, outside: 0 })
+    }
+
     /// Resolves at most [`BLOCK`] words to offsets below the capacity, or the length of the part.
     #[inline(always)]
     pub(crate) fn resolve<'a, W: Word, S: Simd>(

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use half::{bf16, f16};
 
-use super::simd::{Backend, Simd, Task, run_plain, scalar};
+use super::simd::{Backend, Simd, Task, run_plain};
 
 /// An operation on elements of `N` bytes.
 pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
@@ -40,12 +40,12 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
         Self::combine(simd, old, new)
     }
 
-    /// Makes new values ready for [`combine_wide`](Self::combine_wide), many at a time; false if there is nothing to make
-    /// ready.
+    /// New values are made ready many at a time, by [`widen`](Self::widen), before they are combined one by one.
+    const WIDENS: bool = false;
+
+    /// Makes new values ready for [`combine_wide`](Self::combine_wide).
     #[inline(always)]
-    fn widen<S: Simd>(_: S, _: &[[u8; N]], _: &mut [f32]) -> bool {
-        false
-    }
+    fn widen<S: Simd>(_: S, _: &[[u8; N]], _: &mut [f32]) {}
 
     /// [`combine`](Self::combine) with a value that [`widen`](Self::widen) has made ready.
     #[inline(always)]
@@ -209,11 +209,30 @@ fn rare<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
+/// True if any of the values has a negative mark.
+macro_rules! any_marked {
+    ($signed:ty, $values:expr, $mark:expr) => {{
+        let (values, mark) = ($values, $mark);
+        let marks = |values: &[_; 4]| values.map(|value| mark(<$signed>::from_le_bytes(value)));
+        let all = match values.last_chunk::<4>() {
+            // Four side by side, some of those at the end twice: that costs less than looking at them one by one.
+            Some(end) if values.len() <= 16 => {
+                let fours = values.as_chunks::<4>().0.iter().map(marks);
+                let all: [$signed; 4] =
+                    fours.fold(marks(end), |all, marks| core::array::from_fn(|k| all[k] | marks[k]));
+                all[0] | all[1] | all[2] | all[3]
+            }
+            _ => values.iter().fold(0, |all, value| all | mark(<$signed>::from_le_bytes(*value))),
+        };
+        all < 0
+    }};
+}
+
 /// One element at a time, the machine's own comparison is quicker. It is wrong where one of the two is a NaN, and then
 /// false, and where both are zeros, which matters only if
 /// the new one wins.
 macro_rules! long_floats {
-    ($($type:ty, $ranked:ident, $larger:ident, $smaller:ident, $bytes:literal);*) => {$(
+    ($($type:ty, $signed:ty, $ranked:ident, $bytes:literal);*) => {$(
         impl Combine<$bytes> for Max<$type> {
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
@@ -224,16 +243,18 @@ macro_rules! long_floats {
             // and for the new zero of the losing sign only.
             #[inline(always)]
             fn are_tame(new: &[[u8; $bytes]]) -> bool {
-                let special = |value: [u8; $bytes]| {
-                    <$type>::from_le_bytes(value).is_nan() | (value == <$type>::to_le_bytes(-0.0))
-                };
-                !new.iter().fold(false, |any, value| any | special(*value))
+                const INFINITY: $signed = <$type>::INFINITY.to_bits() as $signed;
+                !any_marked!($signed, new, |bits: $signed| {
+                    let zero = bits ^ <$signed>::MIN;
+                    // The difference is negative for a NaN, the rest for zero of that sign alone.
+                    (INFINITY - (bits & <$signed>::MAX)) | (zero.wrapping_sub(1) & !zero)
+                })
             }
 
             #[inline(always)]
             fn combine_tame<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
                 let (a, b) = (<$type>::from_le_bytes(old), <$type>::from_le_bytes(new));
-                scalar::$larger(a, b).to_le_bytes()
+                core::hint::select_unpredictable(a > b, a, b).to_le_bytes()
             }
 
             #[inline(always)]
@@ -260,16 +281,18 @@ macro_rules! long_floats {
             // and for the new zero of the losing sign only.
             #[inline(always)]
             fn are_tame(new: &[[u8; $bytes]]) -> bool {
-                let special = |value: [u8; $bytes]| {
-                    <$type>::from_le_bytes(value).is_nan() | (value == <$type>::to_le_bytes(0.0))
-                };
-                !new.iter().fold(false, |any, value| any | special(*value))
+                const INFINITY: $signed = <$type>::INFINITY.to_bits() as $signed;
+                !any_marked!($signed, new, |bits: $signed| {
+                    let zero = bits;
+                    // The difference is negative for a NaN, the rest for zero of that sign alone.
+                    (INFINITY - (bits & <$signed>::MAX)) | (zero.wrapping_sub(1) & !zero)
+                })
             }
 
             #[inline(always)]
             fn combine_tame<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
                 let (a, b) = (<$type>::from_le_bytes(old), <$type>::from_le_bytes(new));
-                scalar::$smaller(a, b).to_le_bytes()
+                core::hint::select_unpredictable(a < b, a, b).to_le_bytes()
             }
 
             #[inline(always)]
@@ -288,7 +311,7 @@ macro_rules! long_floats {
     )*};
 }
 
-long_floats!(f32, ranked_f32, larger_f32, smaller_f32, 4; f64, ranked_f64, larger_f64, smaller_f64, 8);
+long_floats!(f32, i32, ranked_f32, 4; f64, i64, ranked_f64, 8);
 
 impl Combine<4> for Add<f32> {
     #[inline(always)]
@@ -315,10 +338,11 @@ impl Combine<2> for Add<f16> {
         simd.add_f16(u16::from_le_bytes(old), u16::from_le_bytes(new)).to_le_bytes()
     }
 
+    const WIDENS: bool = true;
+
     #[inline(always)]
-    fn widen<S: Simd>(simd: S, new: &[[u8; 2]], wide: &mut [f32]) -> bool {
+    fn widen<S: Simd>(simd: S, new: &[[u8; 2]], wide: &mut [f32]) {
         simd.widen_f16(new, wide);
-        true
     }
 
     #[inline(always)]
@@ -338,10 +362,11 @@ impl Combine<2> for Add<bf16> {
         Self::combine_wide(simd, old, widened_bf16(new))
     }
 
+    const WIDENS: bool = true;
+
     #[inline(always)]
-    fn widen<S: Simd>(_: S, new: &[[u8; 2]], wide: &mut [f32]) -> bool {
+    fn widen<S: Simd>(_: S, new: &[[u8; 2]], wide: &mut [f32]) {
         wide.iter_mut().zip(new).for_each(|(wide, new)| *wide = widened_bf16(*new));
-        true
     }
 
     #[inline(always)]
@@ -387,5 +412,34 @@ mod tests {
                 assert!(same, "{bits:04x} + {other:04x}: {sum:?}, not {expected:?}");
             }
         }
+    }
+
+    /// A value without special cases says so at every position and length, and one with says no.
+    #[test]
+    fn values_are_tame_unless_one_is_not() {
+        fn check<const N: usize, C: Combine<N>>(tame: &[[u8; N]], special: &[[u8; N]]) {
+            for length in 0..70 {
+                let mut values: Vec<[u8; N]> = tame.iter().copied().cycle().take(length).collect();
+                assert!(C::are_tame(&values), "{length}");
+                for at in 0..length {
+                    for odd in special {
+                        let tame = core::mem::replace(&mut values[at], *odd);
+                        assert!(!C::are_tame(&values), "{odd:x?} at {at} of {length}");
+                        values[at] = tame;
+                    }
+                }
+            }
+        }
+        macro_rules! floats {
+            ($($type:ty),*) => {$({
+                let bytes = <$type>::to_le_bytes;
+                let nans = [<$type>::NAN, -<$type>::NAN, <$type>::from_bits(<$type>::INFINITY.to_bits() + 1)].map(bytes);
+                let numbers = [1.0, -1.0, <$type>::INFINITY, -<$type>::INFINITY, <$type>::MAX, <$type>::MIN, <$type>::from_bits(1)].map(bytes);
+                let with = |some: &[[u8; size_of::<$type>()]], one: $type| [some, &[bytes(one)]].concat();
+                check::<{ size_of::<$type>() }, Max<$type>>(&with(&numbers, 0.0), &with(&nans, -0.0));
+                check::<{ size_of::<$type>() }, Min<$type>>(&with(&numbers, -0.0), &with(&nans, 0.0));
+            })*};
+        }
+        floats!(f32, f64);
     }
 }

@@ -144,16 +144,17 @@ impl Lookup<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outside;
 
-/// The buffers of a block, from lanes to offsets.
+/// The buffers of a block, from lanes to offsets; each from when it is needed first, as clearing it takes as long as the
+/// rest of a small transfer.
 struct Buffers<W> {
-    words: [W; BLOCK],
-    block: Block<W>,
-    addresses: [W; BLOCK],
+    words: Option<[W; BLOCK]>,
+    block: Option<Block<W>>,
+    addresses: Option<[W; BLOCK]>,
 }
 
 impl<W: Word> Buffers<W> {
     fn new() -> Self {
-        Self { words: [W::put(0); BLOCK], block: Block::new(), addresses: [W::put(0); BLOCK] }
+        Self { words: None, block: None, addresses: None }
     }
 }
 
@@ -174,13 +175,17 @@ impl<'b, 'a: 'b, W: Word> Task for Resolve<'a, 'b, W> {
         let words = match reader.native::<W>(idx, count) {
             Some(words) => words,
             None => {
-                reader.read(idx, &mut buffers.words[..count]);
-                &buffers.words[..count]
+                let words = &mut buffers.words.get_or_insert([W::put(0); BLOCK])[..count];
+                reader.read(idx, words);
+                words
             }
         };
-        let mut resolved = resolver.resolve(simd, words, &mut buffers.block);
+        let mut resolved = match resolver.checked(words) {
+            Some(resolved) => resolved,
+            None => resolver.resolve(simd, words, buffers.block.get_or_insert_with(Block::new)),
+        };
         if *map != AddressMap::Linear {
-            let addresses = &mut buffers.addresses[..resolved.offsets.len()];
+            let addresses = &mut buffers.addresses.get_or_insert([W::put(0); BLOCK])[..resolved.offsets.len()];
             for (address, word) in addresses.iter_mut().zip(resolved.offsets.words()) {
                 *address = W::put(map.offset(word.get()));
             }
@@ -201,8 +206,8 @@ impl<'a, W: Word> Task for Check<'a, W> {
     type Output = Option<Offsets<'a, W>>;
 
     #[inline(always)]
-    fn run<S: Simd>(self, _: S) -> Self::Output {
-        Offsets::check(self.words, self.capacity)
+    fn run<S: Simd>(self, simd: S) -> Self::Output {
+        Offsets::look(simd, self.words, self.capacity)
     }
 }
 

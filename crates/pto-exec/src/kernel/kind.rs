@@ -15,7 +15,7 @@ use super::elements::Moved;
 use super::lanes::Strided;
 use super::offsets::{AnyOffsets, KEEP, KeptLanes, Offsets, Word};
 use super::partition::Entry;
-use super::rows::{RowBlock, prefetch};
+use super::rows::{Ask, RowBlock, prefetch};
 use super::simd::{self, Backend, Simd, Task};
 use super::transfer;
 
@@ -209,7 +209,7 @@ impl<const N: usize, C: Combine<N>> Task for ScatterLooking<'_, N, C> {
         let Self { table, lanes: WholeLanes { words, capacity }, values, .. } = self;
         // All values are handed over each time, so that the next block's can be asked for.
         for (i, words) in words.chunks(BLOCK).enumerate() {
-            let Some(offsets) = Offsets::check(words, capacity) else { return false };
+            let Some(offsets) = Offsets::look(simd, words, capacity) else { return false };
             let run = Strided { start: i * BLOCK, step: 1 };
             transfer::scatter::<N, C, _, S>(simd, table, offsets, values, run);
         }
@@ -259,15 +259,17 @@ impl<const N: usize, C: Combine<N>> Task for ScatterRows<'_, N, C> {
         let Self { table, block, tile, .. } = self;
         // Lines that are written whole and past the caches are not wanted in them.
         let streams = if C::READS { None } else { block.streams };
+        let ask = if C::READS { Ask::Read } else { Ask::Write };
         if streams.is_none() {
-            block.prefetch_first(table);
+            block.prefetch_first(table, ask);
         }
         // Inlined by force: a closure on its own is compiled without the instruction set.
         block.for_each_row(
+            ask,
             #[inline(always)]
             |start, base, ahead| {
                 if streams.is_none() {
-                    prefetch(table, ahead, block.segments);
+                    prefetch(table, ahead, block.segments, ask);
                 }
                 let Some(base) = base else { return };
                 for segment in block.segments {

@@ -28,9 +28,9 @@ pub(crate) mod partition;
 pub(crate) mod rows;
 pub(crate) mod simd;
 pub(crate) mod sorted;
-mod transfer;
+pub(crate) mod transfer;
 
-pub(crate) use offsets::{AnyOffsets, Word};
+pub(crate) use offsets::{AnyOffsets, Offsets, Word};
 
 /// Lanes that are resolved at a time: the offsets and positions of a block stay in the first-level cache.
 pub(crate) const BLOCK: usize = 256;

@@ -26,6 +26,9 @@ pub(crate) trait Word: bytemuck::Pod + Send + Sync {
     /// How many of at most 2^16 words are at or beyond a number.
     fn count_from(words: &[Self], number: u64) -> u64;
 
+    /// Which of four words are beyond a number: all ones for one that is, else zero.
+    fn beyond(words: &[Self; 4], number: u64) -> [u32; 4];
+
     /// The word, at most `last`.
     fn clamp(self, last: u64) -> Self;
 
@@ -72,6 +75,12 @@ macro_rules! words {
                 let number = number as $type;
                 let beyond: $type = words.iter().map(|word| <$type>::from(<$type>::from_le_bytes(*word) >= number)).sum();
                 beyond.into()
+            }
+
+            #[inline(always)]
+            fn beyond(words: &[Self; 4], number: u64) -> [u32; 4] {
+                let number = number.min(<$type>::MAX.into()) as $type;
+                words.map(|word| if <$type>::from_le_bytes(word) > number { u32::MAX } else { 0 })
             }
 
             #[inline(always)]
@@ -123,6 +132,31 @@ impl<'a, W: Word> Offsets<'a, W> {
     #[inline(always)]
     pub(crate) fn check(words: &'a [W], limit: u64) -> Option<Self> {
         let inside = words.is_empty() || W::largest(words) < limit;
+        inside.then_some(Self { words, limit })
+    }
+
+    /// As [`check`](Self::check), with an instruction set.
+    #[inline(always)]
+    pub(crate) fn look<S: Simd>(simd: S, words: &'a [W], limit: u64) -> Option<Self> {
+        // Implementors of `Simd` promise that this is so.
+        simd.are_below(words, limit).then_some(Self { words, limit })
+    }
+
+    /// As [`check`](Self::check), in few instructions for a handful of words.
+    #[inline(always)]
+    pub(crate) fn check_few(words: &'a [W], limit: u64) -> Option<Self> {
+        let inside = match (words.last_chunk::<4>(), limit.checked_sub(1)) {
+            (Some(end), Some(last)) if W::BYTES == 4 => {
+                // Four side by side in a register, some of those at the end once more.
+                let mut beyond = W::beyond(end, last);
+                for four in words.as_chunks::<4>().0 {
+                    let others = W::beyond(four, last);
+                    beyond = core::array::from_fn(|k| beyond[k] | others[k]);
+                }
+                beyond[0] | beyond[1] | beyond[2] | beyond[3] == 0
+            }
+            _ => words.iter().all(|word| word.get() < limit),
+        };
         inside.then_some(Self { words, limit })
     }
 
@@ -248,15 +282,19 @@ mod tests {
                 let mut narrow = vec![6u32.to_le_bytes(); length];
                 let mut wide = vec![6u64.to_le_bytes(); length];
                 assert!(Offsets::check(&narrow, 7).is_some() && Offsets::check(&wide, 7).is_some());
+                assert!(Offsets::check_few(&narrow, 7).is_some() && Offsets::check_few(&wide, 7).is_some());
                 for value in [7, 8, 1 << 31, u64::from(u32::MAX)] {
                     narrow[bad] = Word::put(value);
                     wide[bad] = Word::put(value);
                     assert!(Offsets::check(&narrow, 7).is_none() && Offsets::check(&wide, 7).is_none());
+                    assert!(Offsets::check_few(&narrow, 7).is_none() && Offsets::check_few(&wide, 7).is_none());
+                    assert_eq!(Offsets::check_few(&narrow, 1 << 31).is_some(), value < 1 << 31);
+                    assert!(Offsets::check_few(&narrow, 1 << 32).is_some() && Offsets::check_few(&narrow, 0).is_none());
                 }
                 wide[bad] = u64::MAX.to_le_bytes();
-                assert!(Offsets::check(&wide, u64::MAX).is_none());
+                assert!(Offsets::check(&wide, u64::MAX).is_none() && Offsets::check_few(&wide, u64::MAX).is_none());
             }
         }
-        assert!(Offsets::<[u8; 4]>::check(&[], 0).is_some());
+        assert!(Offsets::<[u8; 4]>::check(&[], 0).is_some() && Offsets::<[u8; 4]>::check_few(&[], 0).is_some());
     }
 }

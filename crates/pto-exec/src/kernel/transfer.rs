@@ -33,7 +33,12 @@ const NEAR_BYTES: usize = 1 << 15;
 /// stores are carried out one after the other.
 #[inline(always)]
 fn asks_ahead<const N: usize, C: Combine<N>>(table: &[[u8; N]]) -> bool {
-    !C::READS && table.len() > NEAR_BYTES / N
+    !C::READS && !is_near(table)
+}
+
+#[inline(always)]
+fn is_near<const N: usize>(table: &[[u8; N]]) -> bool {
+    table.len() <= NEAR_BYTES / N
 }
 
 /// Puts the k-th value to `table[words[k]]`, in order, asking for the slots of `ahead` on the way.
@@ -62,12 +67,40 @@ unsafe fn put_all<const N: usize, V, W: Word>(
     }
 }
 
-/// Combines the k-th value into `table[words[k]]`, in order and in the quickest way for such values.
+/// As [`put_all`] for dense values, asking for nothing.
 ///
 /// # Safety
 /// All words are below `table.len()`.
 #[inline(always)]
-unsafe fn put_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
+unsafe fn put_dense<const N: usize, V: Copy, W: Word>(
+    table: &mut [[u8; N]],
+    words: &[W],
+    values: &[V],
+    put: impl Fn(&mut [u8; N], V),
+) {
+    let length = words.len().min(values.len());
+    let (fours, words) = words[..length].as_chunks::<4>();
+    let (four_values, values) = values[..length].as_chunks::<4>();
+    // Four a turn: counting turns would take as long as moving an element.
+    for (words, values) in fours.iter().zip(four_values) {
+        for (word, new) in words.iter().zip(values) {
+            // SAFETY: the caller vouches for all words.
+            put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+        }
+    }
+    for (word, new) in words.iter().zip(values) {
+        // SAFETY: as above.
+        put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+    }
+}
+
+/// Combines the k-th value into `table[words[k]]`, in order and in the quickest way for such values, up to [`BLOCK`] of
+/// them, asking for the slots of `ahead` where that helps.
+///
+/// # Safety
+/// All words are below `table.len()`.
+#[inline(always)]
+unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     simd: S,
     table: &mut [[u8; N]],
     words: &[W],
@@ -75,24 +108,25 @@ unsafe fn put_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     ahead: &[W],
 ) {
     let mut wide = [0.0; BLOCK];
-    let wide = &mut wide[..words.len().min(BLOCK)];
-    // Inlined by force: a closure on its own is compiled without the instruction set.
+    let wide = &mut wide[..words.len()];
     // SAFETY: the caller vouches for all words.
     unsafe {
-        if words.len() <= BLOCK && C::widen(simd, values, wide) {
-            put_all(
+        if C::WIDENS {
+            C::widen(simd, values, wide);
+            put_dense(
                 table,
                 words,
-                wide.iter().copied(),
-                ahead,
+                wide,
+                // By force: a closure on its own is compiled without the instruction set.
                 #[inline(always)]
                 |slot, new| *slot = C::combine_wide(simd, *slot, new),
             );
-        } else if table.len() <= NEAR_BYTES / N && C::are_tame(values) {
-            let values = values.iter().copied();
-            put_all(table, words, values, ahead, |slot, new| *slot = C::combine_tame(simd, *slot, new));
-        } else {
+        } else if is_near(table) && C::are_tame(values) {
+            put_dense(table, words, values, |slot, new| *slot = C::combine_tame(simd, *slot, new));
+        } else if asks_ahead::<N, C>(table) {
             put_all(table, words, values.iter().copied(), ahead, |slot, new| C::put(simd, slot, new));
+        } else {
+            put_dense(table, words, values, |slot, new| C::put(simd, slot, new));
         }
     }
 }
@@ -108,7 +142,7 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 ) {
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
-    let (all, asks) = (offsets.words(), asks_ahead::<N, C>(table));
+    let all = offsets.words();
     for (i, words) in all.chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
         if let Some(slot) = common(words) {
@@ -117,14 +151,18 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             let values = (0..words.len()).map(|k| tile[run.start + k * run.step]);
             *slot = values.fold(*slot, |old, new| C::combine(simd, old, new));
         } else if run.step == 1 {
-            // The machine's prefetchers lose the two streams among all the other accesses.
-            let next = (i + 1) * BLOCK;
-            (0..BLOCK).step_by(64 / W::BYTES).for_each(|k| simd::prefetch(all, next + k));
-            (0..BLOCK).step_by(64 / N).for_each(|k| simd::prefetch(tile, run.start + BLOCK + k));
+            if C::WIDENS || is_near(table) {
+                // The machine's prefetchers lose the two streams among all the other accesses. Slots farther away take
+                // so long that the streams are there in time, and what is asked for only takes their place; but a
+                // block's values that are widened are wanted all at once.
+                let next = (i + 1) * BLOCK;
+                (0..BLOCK).step_by(64 / W::BYTES).for_each(|k| simd::prefetch(all, next + k));
+                (0..BLOCK).step_by(64 / N).for_each(|k| simd::prefetch(tile, run.start + BLOCK + k));
+            }
             let values = &tile[run.start..][..words.len()];
-            let ahead = if asks { &all[(i * BLOCK + AHEAD).min(all.len())..] } else { &[] };
+            let ahead = &all[(i * BLOCK + AHEAD).min(all.len())..];
             // SAFETY: every word is below `offsets.limit() <= table.len()` by the first assertion.
-            unsafe { put_dense::<N, C, W, S>(simd, table, words, values, ahead) };
+            unsafe { combine_dense::<N, C, W, S>(simd, table, words, values, ahead) };
         } else {
             for (k, word) in words.iter().enumerate() {
                 // SAFETY: as above; the position grows with `k` and is below `tile.len()` for the last one by the
@@ -155,11 +193,10 @@ pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         *slot = values.iter().fold(*slot, |old, new| C::combine(simd, old, *new));
         return;
     }
-    let asks = asks_ahead::<N, C>(table);
     for (i, (words, values)) in words.chunks(BLOCK).zip(values.chunks(BLOCK)).enumerate() {
-        let ahead = if asks { &all[(i * BLOCK + AHEAD).min(all.len())..] } else { &[] };
+        let ahead = &all[(i * BLOCK + AHEAD).min(all.len())..];
         // SAFETY: every word is below `table.len()` by the assertion above.
-        unsafe { put_dense::<N, C, W, S>(simd, table, words, values, ahead) };
+        unsafe { combine_dense::<N, C, W, S>(simd, table, words, values, ahead) };
     }
 }
 
@@ -225,15 +262,41 @@ pub(crate) fn gather<const N: usize, W: Word>(
 
 /// `destination[k] = table[offsets[k]]`, one by one.
 #[inline(always)]
-pub(crate) fn gather_each<const N: usize, W: Word>(
-    destination: &mut [[u8; N]],
-    table: &[[u8; N]],
+pub(crate) fn gather_each<T: Copy, W: Word>(destination: &mut [T], table: &[T], offsets: Offsets<'_, W>) {
+    assert_inside(offsets, table.len());
+    // SAFETY: `word < offsets.limit() <= table.len()` by the assertion.
+    let get = |word: &W| unsafe { *table.get_unchecked(word.get() as usize) };
+    // Four a turn: counting turns would take as long as moving an element.
+    let length = destination.len().min(offsets.len());
+    let (slots, slots_tail) = destination[..length].as_chunks_mut::<4>();
+    let (words, words_tail) = offsets.words()[..length].as_chunks::<4>();
+    for (slots, words) in slots.iter_mut().zip(words) {
+        for (slot, word) in slots.iter_mut().zip(words) {
+            *slot = get(word);
+        }
+    }
+    for (slot, word) in slots_tail.iter_mut().zip(words_tail) {
+        *slot = get(word);
+    }
+}
+
+/// As [`scatter`] for dense values that are in the first-level cache, as their offsets are: nothing is asked for.
+#[inline(always)]
+pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
+    simd: S,
+    table: &mut [[u8; N]],
     offsets: Offsets<'_, W>,
+    values: &[[u8; N]],
 ) {
     assert_inside(offsets, table.len());
-    for (slot, word) in destination.iter_mut().zip(offsets.words()) {
-        // SAFETY: `word < offsets.limit() <= table.len()` by the assertion.
-        *slot = unsafe { *table.get_unchecked(word.get() as usize) };
+    let words = offsets.words();
+    // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
+    unsafe {
+        if C::are_tame(values) {
+            put_dense(table, words, values, |slot, new| *slot = C::combine_tame(simd, *slot, new));
+        } else {
+            put_dense(table, words, values, |slot, new| C::put(simd, slot, new));
+        }
     }
 }
 

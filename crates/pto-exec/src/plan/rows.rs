@@ -37,7 +37,10 @@ impl Rows {
         lanes: (LaneReader<'_>, Resolver),
         mut work: impl FnMut(Lookup<'_>, Run) -> Result<usize, Outside>,
     ) -> Result<usize, Outside> {
-        self.check(engine, lanes)?;
+        // A single run is looked at where it is moved.
+        if self.lanes.len() != 1 || self.segments.is_empty() {
+            self.check(engine, lanes)?;
+        }
         let lookup = self.lookup(lanes);
         // Rows without columns touch nothing, and a table without columns has no place for them to start.
         if self.segments.is_empty() {

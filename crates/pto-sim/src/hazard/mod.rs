@@ -11,6 +11,7 @@
 //!
 //! Limits: only the path that was executed is judged, and every rank by itself.
 
+mod elements;
 mod ranges;
 mod scattered;
 

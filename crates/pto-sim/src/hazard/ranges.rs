@@ -60,6 +60,10 @@ impl Ranges {
         (start, end): (u64, u64),
         races: &mut Races,
     ) {
+        if let Some(cell) = self.known(kind, access, (start, end)) {
+            let found = cell.races(kind, access.pipe, clock);
+            return races.extend(found.map(|(earlier, earlier_kind)| Race { earlier, earlier_kind, byte: start }));
+        }
         self.split(start);
         self.split(end);
         let mut gaps = Vec::new();
@@ -82,6 +86,17 @@ impl Ranges {
             self.cells.insert(from, cell);
         }
         self.merge(start, end);
+    }
+
+    /// The range around `start..end`, if recording the access would change nothing: a loop reads the same tiles every
+    /// round.
+    fn known(&self, kind: Kind, access: Access, (start, end): (u64, u64)) -> Option<&Cell> {
+        let (_, cell) = self.cells.range(..=start).next_back().filter(|(_, cell)| end <= cell.end)?;
+        let last = match kind {
+            Kind::Read => cell.reads[slot(access.pipe)],
+            Kind::Write => cell.write.filter(|_| cell.reads == [None; PIPES]),
+        };
+        (last == Some(access)).then_some(cell)
     }
 
     /// The kept accesses within `start..end` that would race with an access of a pipe.
@@ -158,6 +173,24 @@ mod tests {
         assert_eq!(race, [Race { earlier: write, earlier_kind: Kind::Write, byte: 32 }]);
         clocks.order(Pipe::Mte2, Pipe::V);
         assert_eq!(touch(&mut ranges, Kind::Read, at(Pipe::V, &clocks, 3), &clocks, (0, 64)), []);
+    }
+
+    #[test]
+    fn an_access_again_races_again_and_where_it_begins() {
+        let clocks = Clocks::new();
+        let mut ranges = Ranges::default();
+        let (write, read) = (at(Pipe::Mte2, &clocks, 1), at(Pipe::V, &clocks, 2));
+        assert_eq!(touch(&mut ranges, Kind::Write, write, &clocks, (0, 64)), []);
+        for (start, end) in [(0, 64), (0, 64), (16, 64), (16, 32)] {
+            let race = touch(&mut ranges, Kind::Read, read, &clocks, (start, end));
+            assert_eq!(race, [Race { earlier: write, earlier_kind: Kind::Write, byte: start }]);
+        }
+        // The same write again is one after the read.
+        let race = touch(&mut ranges, Kind::Write, write, &clocks, (0, 64));
+        assert_eq!(race, [Race { earlier: read, earlier_kind: Kind::Read, byte: 0 }]);
+        assert_eq!(touch(&mut ranges, Kind::Write, write, &clocks, (8, 32)), []);
+        assert_eq!(touch(&mut ranges, Kind::Read, read, &clocks, (63, 65)).len(), 1);
+        assert_eq!(ranges.len(), 3);
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! Accesses to scattered elements: for each pipe and way, which elements were touched, by what.
 //!
-//! A lane costs a bit. The elements that one step touches form a [`Group`] with a bit for each element of the buffer,
-//! and later rounds of that step join it as long as no pipe can tell them apart. So a group stands for accesses that
+//! A lane costs a bit. The elements that one step touches form a [`Group`] with a bit for each element of the buffer, or
+//! for each row, and later rounds of that step join it as long as no pipe can tell them apart. So a group stands for accesses that
 //! race with the same ones, and a loop keeps as many groups as it has steps that scatter, times the few moments that
 //! pipes still tell apart. What does not fit goes to an array with the number of the last access to each element
 //! ([`Settled`]), which is exact as well and larger.
 //!
 //! While an instruction is executed its elements are in a bit map of their own ([`Layer::hit`]): an element that is
-//! there already is one where two lanes meet.
+//! there already is one where two lanes meet. Rows that are the same or have nothing in common need one bit each.
 
 use pto_ir::Pipe;
 
+use super::elements::{Elements, Touched};
 use super::{Access, Kind, Race};
 use crate::clock::{Clock, slot};
 use crate::slots::Slots;
@@ -18,17 +19,13 @@ use crate::slots::Slots;
 /// Groups that a layer keeps; with one bit each that is two bytes for each element.
 const GROUPS: usize = 16;
 
-/// A set of elements.
-#[derive(Clone, Debug, Default)]
-struct Elements(Vec<u64>);
-
 /// Accesses of one step that nothing can tell apart.
 #[derive(Clone, Debug)]
 struct Group {
     /// The latest epoch: whoever has seen it has seen all.
     epoch: u64,
     step: u32,
-    elements: Elements,
+    elements: Touched,
 }
 
 /// The last of the accesses that left their groups, for each element.
@@ -47,8 +44,12 @@ struct Layer {
     kind: Kind,
     /// Bytes of an element.
     size: u64,
+    /// Elements of the buffer.
+    count: u64,
     /// What the instruction that is being executed has touched; empty between instructions.
     hit: Elements,
+    /// The rows that it has touched; empty as well.
+    hit_rows: Elements,
     /// From the oldest to the newest; all newer than what has settled.
     groups: Vec<Group>,
     settled: Settled,
@@ -77,104 +78,16 @@ impl Seen {
     }
 }
 
-/// The bits of a word that elements `first..end` take, where `word` is the first or last that they touch.
-fn mask(word: u64, first: u64, end: u64) -> u64 {
-    let (low, high) = (first.max(word * 64) - word * 64, end.min(word * 64 + 64) - word * 64);
-    (u64::MAX >> (64 - (high - low))) << low
-}
-
-impl Elements {
-    fn new(count: u64) -> Self {
-        Self(vec![0; count.div_ceil(64) as usize])
-    }
-
-    /// Adds runs of elements; the starts of those whose first element was there have met.
-    fn add(&mut self, elements: &Slots, met: &mut Vec<u64>) {
-        if elements.length == 1 {
-            let words = &mut self.0[..];
-            for &start in &elements.starts {
-                let Some(word) = words.get_mut((start / 64) as usize) else { continue };
-                let before = *word;
-                *word = before | 1 << (start % 64);
-                if *word == before {
-                    rare(met, start);
-                }
-            }
-            return;
-        }
-        for &start in elements.starts.iter().filter(|_| elements.length > 0) {
-            let end = start + elements.length;
-            if self.0.get((start / 64) as usize).is_some_and(|word| word & 1 << (start % 64) != 0) {
-                rare(met, start);
-            }
-            let (first, last) = (start / 64, end.div_ceil(64).min(self.0.len() as u64));
-            let Some(words) = self.0.get_mut(first as usize..last as usize) else { continue };
-            if start.is_multiple_of(64) && end.is_multiple_of(64) {
-                words.fill(u64::MAX);
-                continue;
-            }
-            words.iter_mut().zip(first..).for_each(|(bits, word)| *bits |= mask(word, start, end));
-        }
-    }
-
-    /// Moves the elements of a set, all of them in `runs`, here.
-    fn take(&mut self, from: &mut Self, runs: &Slots) {
-        let take = |to: &mut u64, from: &mut u64| *to |= std::mem::take(from);
-        // Going through the whole set is faster where many of its words have been touched.
-        let words = runs.length.div_ceil(64) + 1;
-        if runs.starts.len() as u64 * words * 4 >= self.0.len() as u64 {
-            self.0.iter_mut().zip(&mut from.0).for_each(|(to, from)| take(to, from));
-            return;
-        }
-        for &start in &runs.starts {
-            let words = (start / 64) as usize..(start + runs.length).div_ceil(64) as usize;
-            let (Some(to), Some(from)) = (self.0.get_mut(words.clone()), from.0.get_mut(words)) else { continue };
-            to.iter_mut().zip(from).for_each(|(to, from)| take(to, from));
-        }
-    }
-
-    fn join(&mut self, other: &Self) {
-        self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine |= theirs);
-    }
-
-    /// The first element within `first..end`.
-    fn first_within(&self, first: u64, end: u64) -> Option<u64> {
-        let end = end.min(self.0.len() as u64 * 64);
-        (first / 64..end.div_ceil(64)).find_map(|word| {
-            let bits = self.0.get(word as usize)? & mask(word, first, end);
-            (bits != 0).then(|| word * 64 + u64::from(bits.trailing_zeros()))
-        })
-    }
-
-    fn each(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0.iter().enumerate().flat_map(|(at, word)| {
-            let mut rest = *word;
-            std::iter::from_fn(move || {
-                let bit = rest.trailing_zeros();
-                rest &= rest.checked_sub(1)?;
-                Some(at * 64 + bit as usize)
-            })
-        })
-    }
-}
-
-/// A lane that met another one. Out of line, where it does not slow the others down.
-#[cold]
-#[inline(never)]
-fn rare(met: &mut Vec<u64>, start: u64) {
-    met.push(start);
-}
-
 impl Settled {
     /// Takes a group, newer than all before it.
-    fn put(&mut self, group: &Group) {
+    fn put(&mut self, mut group: Group, count: u64) {
         if self.marks.is_empty() {
-            self.marks = vec![0; group.elements.0.len() * 64];
+            self.marks = vec![0; count.next_multiple_of(64) as usize];
             self.accesses = vec![(0, 0)];
         }
         let number = self.accesses.len() as u32;
         self.accesses.push((group.epoch, group.step));
-        group.elements.each().for_each(|element| self.marks[element] = number);
+        group.elements.each(count).for_each(|element| self.marks[element] = number);
         // Each element holds one number, so half of these at least are held by none.
         if self.accesses.len() > 2 * self.marks.len() + 1024 {
             self.forget();
@@ -226,6 +139,24 @@ impl Layer {
         Some(Race { earlier, earlier_kind: self.kind, byte: (element * self.size).max(start) })
     }
 
+    /// Looks at the elements of an instruction for lanes that meet.
+    fn look(&mut self, elements: &Slots, met: &mut Vec<u64>) {
+        match elements.row_shift() {
+            Some(shift) => {
+                self.hit_rows.reserve((self.count >> shift) + 1);
+                self.hit_rows.add_firsts(&elements.starts, shift, met);
+            }
+            None => {
+                self.hit.reserve(self.count);
+                if elements.length == 1 {
+                    self.hit.add_firsts(&elements.starts, 0, met);
+                } else {
+                    self.hit.add_meeting(elements, met);
+                }
+            }
+        }
+    }
+
     /// The elements of an access, those that were hit included, join the groups.
     fn record(&mut self, access: Access, elements: &Slots, hit: bool, seen: impl FnOnce() -> Seen) {
         let same = |group: &Group| (group.epoch, group.step) == (access.epoch, access.step);
@@ -233,15 +164,17 @@ impl Layer {
             if self.groups.len() == GROUPS {
                 self.compact(&seen());
             }
-            let elements = Elements(vec![0; self.hit.0.len()]);
-            self.groups.push(Group { epoch: access.epoch, step: access.step, elements });
+            self.groups.push(Group { epoch: access.epoch, step: access.step, elements: Touched::default() });
             self.groups.len() - 1
         });
         let group = &mut self.groups[position];
-        if hit {
-            group.elements.take(&mut self.hit, elements);
-        } else {
-            group.elements.add(elements, &mut Vec::new());
+        match elements.row_shift() {
+            None if hit => group.elements.take(&mut self.hit, elements, self.count),
+            Some(shift) if hit => {
+                self.hit_rows.clear(&elements.starts, shift);
+                group.elements.add(elements, self.count);
+            }
+            _ => group.elements.add(elements, self.count),
         }
     }
 
@@ -252,15 +185,15 @@ impl Layer {
             let alike = kept.iter_mut().find(|k| k.step == group.step && !seen.tells_apart(k.epoch, group.epoch));
             match alike {
                 Some(alike) => {
-                    alike.elements.join(&group.elements);
                     alike.epoch = group.epoch;
+                    alike.elements.join(group.elements, self.count);
                 }
                 None => kept.push(group),
             }
         }
         kept.sort_by_key(|group| group.epoch);
         let settle = kept.len().saturating_sub(GROUPS * 3 / 4);
-        kept.drain(..settle).for_each(|group| self.settled.put(&group));
+        kept.drain(..settle).for_each(|group| self.settled.put(group, self.count));
         self.groups = kept;
     }
 }
@@ -277,8 +210,9 @@ impl Scattered {
     fn layer(&mut self, kind: Kind, pipe: Pipe, (length, size): (u64, u64)) -> &mut Layer {
         let same = |layer: &Layer| (layer.kind, layer.pipe, layer.size) == (kind, pipe, size);
         let position = self.layers.iter().position(same).unwrap_or_else(|| {
-            let (hit, groups, settled) = (Elements::new(length / size), Vec::new(), Settled::default());
-            self.layers.push(Layer { pipe, kind, size, hit, groups, settled });
+            let (groups, settled) = (Vec::new(), Settled::default());
+            let (hit, hit_rows) = (Elements::default(), Elements::default());
+            self.layers.push(Layer { pipe, kind, size, count: length / size, hit, hit_rows, groups, settled });
             self.layers.len() - 1
         });
         &mut self.layers[position]
@@ -287,7 +221,7 @@ impl Scattered {
     /// Looks at the elements that an instruction is about to access; returns the starts of lanes that met.
     pub(crate) fn hit(&mut self, kind: Kind, pipe: Pipe, buffer: (u64, u64), elements: &Slots) -> Vec<u64> {
         let mut meeting = Vec::new();
-        self.layer(kind, pipe, buffer).hit.add(elements, &mut meeting);
+        self.layer(kind, pipe, buffer).look(elements, &mut meeting);
         meeting
     }
 
@@ -320,8 +254,14 @@ mod tests {
     const ELEMENTS: u64 = 200;
     const BUFFER: (u64, u64) = (ELEMENTS * 4, 4);
 
+    /// Runs that may overlap.
     fn slots(starts: &[u64], length: u64) -> Slots {
-        Slots { starts: starts.to_vec(), length, runs_per_lane: 1 }
+        Slots { starts: starts.to_vec(), length, stride: 1, runs_per_lane: 1 }
+    }
+
+    /// Runs that are the same or have nothing in common.
+    fn rows(starts: &[u64], length: u64) -> Slots {
+        Slots { stride: length, ..slots(starts, length) }
     }
 
     fn seen(clocks: &Clocks, pipe: Pipe) -> Seen {
@@ -376,10 +316,13 @@ mod tests {
         let mut scattered = Scattered::default();
         for (starts, length) in [(&[1, 130, 1, 1][..], 1), (&[0, 96, 0, 0], 96)] {
             for _ in 0..3 {
-                let elements = slots(starts, length);
-                assert_eq!(scattered.hit(Kind::Write, Pipe::V, BUFFER, &elements), [starts[0]; 2]);
-                let (access, seen) = (now(&clocks, Pipe::V, 1), || seen(&clocks, Pipe::V));
-                scattered.settle(Kind::Write, access, (clocks.of(Pipe::V), seen), BUFFER, (&elements, true));
+                for elements in [slots(starts, length), rows(starts, length)] {
+                    assert_eq!(scattered.hit(Kind::Write, Pipe::V, BUFFER, &elements), [starts[0]; 2]);
+                    let (access, seen) = (now(&clocks, Pipe::V, 1), || seen(&clocks, Pipe::V));
+                    scattered.settle(Kind::Write, access, (clocks.of(Pipe::V), seen), BUFFER, (&elements, true));
+                    let layer = &scattered.layers[0];
+                    assert!(layer.hit.is_empty() && layer.hit_rows.is_empty());
+                }
             }
         }
     }
@@ -388,9 +331,9 @@ mod tests {
     fn forgetting_keeps_what_elements_still_hold() {
         let mut settled = Settled::default();
         for step in 1..10 {
-            let mut elements = Elements::new(ELEMENTS);
-            elements.add(&slots(if step == 1 { &[5, 6] } else { &[6] }, 1), &mut Vec::new());
-            settled.put(&Group { epoch: u64::from(step), step, elements });
+            let mut elements = Touched::default();
+            elements.add(&slots(if step == 1 { &[5, 6] } else { &[6] }, 1), ELEMENTS);
+            settled.put(Group { epoch: u64::from(step), step, elements }, ELEMENTS);
         }
         settled.forget();
         assert_eq!(settled.accesses.len(), 3);
@@ -440,8 +383,11 @@ mod tests {
                 }
                 let kind = if random(2) == 0 { Kind::Read } else { Kind::Write };
                 let access_now = now(&clocks, pipe, random(steps) as u32);
-                let length = [1, 1, 3, 70][random(4) as usize];
-                let starts: Vec<u64> = (0..random(4)).map(|_| random(ELEMENTS / length) * length).collect();
+                // Elements, rows side by side and apart, and runs that may overlap.
+                let (stride, length) = [(1, 1), (3, 3), (70, 70), (8, 8), (64, 48), (5, 9)][random(6) as usize];
+                let first = [0, 2][random(2) as usize];
+                let places = (ELEMENTS - first - length) / stride + 1;
+                let starts: Vec<u64> = (0..random(4)).map(|_| first + random(places) * stride).collect();
                 let touched: Vec<u64> = starts.iter().flat_map(|start| *start..start + length).collect();
                 let clock = *clocks.of(pipe);
                 let expected: Vec<u64> = touched
@@ -449,7 +395,8 @@ mod tests {
                     .copied()
                     .filter(|element| !everything.racing(kind, pipe, &clock, *element).is_empty())
                     .collect();
-                let found = access(&mut scattered, &clocks, kind, access_now, &slots(&starts, length));
+                let elements = Slots { stride, ..slots(&starts, length) };
+                let found = access(&mut scattered, &clocks, kind, access_now, &elements);
                 assert_eq!(found.is_some(), !expected.is_empty(), "round {round}");
                 if let Some(race) = found {
                     let racing = everything.racing(kind, pipe, &clock, race.byte / 4);

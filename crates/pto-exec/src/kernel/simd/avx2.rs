@@ -107,7 +107,7 @@ unsafe fn widened(bits: u16) -> __m128i {
     register
 }
 
-// SAFETY: `keep` and `keep_values` are the portable ones.
+// SAFETY: `keep`, `keep_values` and `are_below` are the portable ones.
 unsafe impl Simd for Avx2 {
     #[inline(always)]
     fn add_f16(self, a: u16, b: u16) -> u16 {

@@ -2,12 +2,12 @@
 #![expect(unsafe_code, reason = "vector instructions that the compiler does not choose by itself")]
 
 use core::arch::x86_64::{
-    __m512i, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_ET0, _MM_HINT_T0, _mm_prefetch, _mm256_loadu_si256,
-    _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_ps, _mm512_castsi512_si256, _mm512_cmplt_epu32_mask,
-    _mm512_cmplt_epu64_mask, _mm512_cvtepi32_epi16, _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_ph,
-    _mm512_i32gather_epi32, _mm512_loadu_si512, _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64,
-    _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_storeu_si512, _mm512_stream_si512,
-    _mm512_sub_epi32, _mm512_sub_epi64,
+    __m512i, __mmask8, __mmask16, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_ET0, _MM_HINT_T0, _mm_prefetch,
+    _mm256_loadu_si256, _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_ps, _mm512_castsi512_si256,
+    _mm512_cmplt_epu32_mask, _mm512_cmplt_epu64_mask, _mm512_cvtepi32_epi16, _mm512_cvtepu16_epi32, _mm512_cvtph_ps,
+    _mm512_cvtps_ph, _mm512_i32gather_epi32, _mm512_loadu_si512, _mm512_maskz_compress_epi32,
+    _mm512_maskz_compress_epi64, _mm512_max_epu32, _mm512_max_epu64, _mm512_set1_epi32, _mm512_set1_epi64,
+    _mm512_setr_epi32, _mm512_storeu_si512, _mm512_stream_si512, _mm512_sub_epi32, _mm512_sub_epi64,
 };
 
 use super::stream::LINE;
@@ -48,6 +48,45 @@ fn iota() -> __m512i {
 }
 
 impl Avx512 {
+    /// [`Simd::are_below`] for words of 4 bytes, 16 or more.
+    #[inline(always)]
+    fn are_below4(self, words: &[[u8; 4]], limit: u32) -> bool {
+        let (pairs, rest) = words.as_chunks::<32>();
+        let (Some(first), Some(last)) = (words.first_chunk::<16>(), words.last_chunk::<16>()) else {
+            return portable::are_below(words, limit.into());
+        };
+        // SAFETY: `self` proves AVX-512F. Each load reads the 64 bytes of 16 words. Any alignment will do.
+        unsafe {
+            // Some words are looked at twice: that costs less than looking at the last few one by one.
+            let mut largest = _mm512_loadu_si512(last.as_ptr().cast());
+            let mut others = _mm512_loadu_si512(first.as_ptr().cast());
+            for pair in pairs {
+                let (one, other) = pair.split_at(16);
+                largest = _mm512_max_epu32(largest, _mm512_loadu_si512(one.as_ptr().cast()));
+                others = _mm512_max_epu32(others, _mm512_loadu_si512(other.as_ptr().cast()));
+            }
+            if let Some(chunk) = rest.first_chunk::<16>() {
+                others = _mm512_max_epu32(others, _mm512_loadu_si512(chunk.as_ptr().cast()));
+            }
+            largest = _mm512_max_epu32(largest, others);
+            _mm512_cmplt_epu32_mask(largest, _mm512_set1_epi32(limit as i32)) == __mmask16::MAX
+        }
+    }
+
+    /// [`Simd::are_below`] for words of 8 bytes, 8 or more.
+    #[inline(always)]
+    fn are_below8(self, words: &[[u8; 8]], limit: u64) -> bool {
+        let Some(last) = words.last_chunk::<8>() else { return portable::are_below(words, limit) };
+        // SAFETY: as in `are_below4`, with eight words a register.
+        unsafe {
+            let mut largest = _mm512_loadu_si512(last.as_ptr().cast());
+            for chunk in words.as_chunks::<8>().0 {
+                largest = _mm512_max_epu64(largest, _mm512_loadu_si512(chunk.as_ptr().cast()));
+            }
+            _mm512_cmplt_epu64_mask(largest, _mm512_set1_epi64(limit as i64)) == __mmask8::MAX
+        }
+    }
+
     /// [`Simd::keep`] for words of 4 bytes, all that come in chunks of 16.
     #[inline(always)]
     fn keep4(self, chunks: &[[[u8; 4]; 16]], range: (u32, u32), kept: &mut [[u8; 4]], positions: &mut [u32]) -> usize {
@@ -141,7 +180,6 @@ impl Avx512 {
     fn gather16(self, destination: &mut [[u8; 4]], table: &[[u8; 4]], offsets: Offsets<'_, [u8; 4]>) {
         assert!(offsets.limit() <= (table.len() as u64).min(1 << 31) && offsets.len() == destination.len());
         let (slots, tail) = destination.as_chunks_mut::<16>();
-        let body = slots.len() * 16;
         for (slots, words) in slots.iter_mut().zip(offsets.words().as_chunks::<16>().0) {
             // SAFETY: `self` proves AVX-512F. Each word is below `offsets.limit()`, which is at most `table.len()`
             // and 2^31: every lane reads one element of `table`. The store writes the 64 bytes of `slots`.
@@ -154,7 +192,20 @@ impl Avx512 {
                 _mm512_storeu_si512(slots.as_mut_ptr().cast(), values);
             }
         }
-        transfer::gather_each(tail, table, offsets.part(body..offsets.len()));
+        if tail.is_empty() {
+            return;
+        }
+        // The last 16 once more, some of which were gathered before: the same elements to the same places.
+        let (Some(slots), Some(words)) = (destination.last_chunk_mut::<16>(), offsets.words().last_chunk::<16>())
+        else {
+            return transfer::gather_each(destination, table, offsets);
+        };
+        // SAFETY: as above.
+        unsafe {
+            let words = _mm512_loadu_si512(words.as_ptr().cast());
+            let values = _mm512_i32gather_epi32::<4>(words, table.as_ptr().cast());
+            _mm512_storeu_si512(slots.as_mut_ptr().cast(), values);
+        }
     }
 
     /// As [`gather16`](Self::gather16), past the caches.
@@ -179,8 +230,19 @@ impl Avx512 {
 }
 
 // SAFETY: `keep` and `keep_values` keep the lanes of a mask that says `offset < length`; their tails are the portable ones',
-// behind what the body kept.
+// behind what the body kept. `are_below` holds the largest words, 16 or 8 of them, against the limit: every word is in one of
+// the chunks or among the last ones.
 unsafe impl Simd for Avx512 {
+    #[inline(always)]
+    fn are_below<W: Word>(self, words: &[W], limit: u64) -> bool {
+        match u32::try_from(limit) {
+            _ if W::BYTES == 8 => self.are_below8(bytemuck::cast_slice(words), limit),
+            Ok(limit) => self.are_below4(bytemuck::cast_slice(words), limit),
+            // No word of 4 bytes reaches it.
+            Err(_) => true,
+        }
+    }
+
     #[inline(always)]
     fn keep<W: Word>(self, words: &[W], base: u64, length: u64, kept: &mut [W], positions: &mut [u32]) -> usize {
         let per_turn = 64 / W::BYTES;

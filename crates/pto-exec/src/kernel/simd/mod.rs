@@ -10,7 +10,6 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod portable;
-pub(crate) mod scalar;
 mod stream;
 
 use std::sync::OnceLock;
@@ -27,9 +26,15 @@ use super::offsets::{Offsets, Word};
 /// Operations whose best form depends on the instruction set.
 ///
 /// # Safety
-/// What [`keep`](Self::keep) and [`keep_values`](Self::keep_values) return is true: that many words of `kept` are below
-/// `length`. They are used as offsets without another look.
+/// What [`keep`](Self::keep), [`keep_values`](Self::keep_values) and [`are_below`](Self::are_below) return is true: that many
+/// words of `kept` are below `length`, all words are below `limit`. They are used as offsets without another look.
 pub(crate) unsafe trait Simd: Copy + Send + Sync {
+    /// True if all words are below a limit.
+    #[inline(always)]
+    fn are_below<W: Word>(self, words: &[W], limit: u64) -> bool {
+        portable::are_below(words, limit)
+    }
+
     /// Moves the words `w` with `w - base < length` to the front of `kept`, less `base`, and where they stood to
     /// `positions`; returns how many there are. The rest of both outputs is scratch.
     ///
@@ -161,7 +166,7 @@ impl Backend {
     #[inline(always)]
     pub(crate) fn run<T: Task>(self, task: T) -> T::Output {
         match self.0 {
-            Level::Portable => task.run(Portable),
+            Level::Portable => portable::enter(task),
             // SAFETY: a value of `Avx2` exists only where its features were detected.
             #[cfg(target_arch = "x86_64")]
             Level::Avx2(proof) => unsafe { avx2::enter(proof, task) },
@@ -200,6 +205,20 @@ pub(crate) fn prefetch_far<T>(table: &[T], at: usize) {
     unsafe {
         use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(table.as_ptr().wrapping_add(at).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (table, at);
+}
+
+/// Asks for the cache line at `table[at]` to be the core's own, into the first-level cache; any `at` is fine.
+#[inline(always)]
+pub(crate) fn prefetch_write<T>(table: &[T], at: usize) {
+    // The compiler has this instruction only where the program is built for it.
+    // SAFETY: it faults at no address, changes nothing, and is a no-operation on x86-64 machines that do not have it.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        let line = table.as_ptr().wrapping_add(at);
+        core::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (table, at);

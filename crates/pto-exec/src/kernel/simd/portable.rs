@@ -3,14 +3,15 @@
 
 use half::f16;
 
-use super::Simd;
+use super::{Simd, Task};
 use crate::kernel::offsets::Word;
 
 /// No vector instructions of our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Portable;
 
-// SAFETY: `keep` and `keep_values` are the functions below, which count a word only if it is below the length.
+// SAFETY: `keep` and `keep_values` are the functions below, which count a word only if it is below the length, as is
+// `are_below`, which holds the largest word against the limit.
 unsafe impl Simd for Portable {
     #[inline(always)]
     fn add_f16(self, a: u16, b: u16) -> u16 {
@@ -27,6 +28,18 @@ unsafe impl Simd for Portable {
     fn widen_f16(self, halves: &[[u8; 2]], wide: &mut [f32]) {
         wide.iter_mut().zip(halves).for_each(|(wide, half)| *wide = f16::from_le_bytes(*half).to_f32_const());
     }
+}
+
+/// Runs a task, in a function of its own as with every instruction set.
+#[inline(never)]
+pub(super) fn enter<T: Task>(task: T) -> T::Output {
+    task.run(Portable)
+}
+
+/// [`Simd::are_below`] by the largest word.
+#[inline(always)]
+pub(super) fn are_below<W: Word>(words: &[W], limit: u64) -> bool {
+    words.is_empty() || W::largest(words) < limit
 }
 
 /// [`Simd::keep`] without a compress instruction: every word is stored, and the next one overwrites it unless it stays.

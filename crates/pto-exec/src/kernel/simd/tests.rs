@@ -180,3 +180,45 @@ fn f16_rows_of_every_length_stay_within_their_ends() {
         }
     }
 }
+
+struct AreBelow<'a, W>(&'a [W], u64);
+
+impl<W: Word> Task for AreBelow<'_, W> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> bool {
+        simd.are_below(self.0, self.1)
+    }
+}
+
+/// The words are part of a longer list whose neighbours are out of range: nothing beyond either end is looked at.
+fn below_all<W: Word>(words: &[u64], limit: u64) {
+    let mask = if W::BYTES == 4 { u64::from(u32::MAX) } else { u64::MAX };
+    let expected = words.iter().all(|word| word & mask < limit);
+    let list: Vec<W> = [&[u64::MAX], words, &[u64::MAX]].concat().into_iter().map(W::put).collect();
+    for backend in Backend::available() {
+        let actual = backend.run(AreBelow(&list[1..=words.len()], limit));
+        assert_eq!(actual, expected, "{} {words:x?} {limit}", backend.name());
+    }
+}
+
+#[test]
+fn one_word_at_the_limit_is_seen_at_every_position() {
+    for size in (0..=70usize).chain([95, 96, 97, 129]) {
+        below_all::<[u8; 4]>(&vec![6; size], 7);
+        below_all::<[u8; 8]>(&vec![6; size], 7);
+        below_all::<[u8; 4]>(&vec![0; size], 0);
+        below_all::<[u8; 8]>(&vec![0; size], 0);
+        for at in 0..size {
+            for odd in [7, 8, 1 << 31, u64::from(u32::MAX), u64::MAX] {
+                let mut words = vec![6; size];
+                words[at] = odd;
+                for limit in [7, 1 << 31, u64::from(u32::MAX), 1 << 32, u64::MAX] {
+                    below_all::<[u8; 4]>(&words, limit);
+                    below_all::<[u8; 8]>(&words, limit);
+                }
+            }
+        }
+    }
+}
