@@ -234,3 +234,21 @@ impl<const N: usize> Task for Gather<'_, N> {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_of_every_length_and_address_stay_within_their_ends() {
+        let from: Vec<[u8; 1]> = (0..=255).cycle().take(5000).map(|byte| [byte]).collect();
+        for start in 1..=LINE {
+            for length in (0..=130).chain([511, 512, 513, 575, 576, 577, 1000, 1024, 4095, 4096, 4097]) {
+                let mut to = vec![[0xee]; start + length + 1];
+                copy(&mut to[start..start + length], &from[3..3 + length]);
+                assert_eq!(to[start..start + length], from[3..3 + length], "{start} {length}");
+                assert!(to[..start].iter().all(|byte| *byte == [0xee]) && to[start + length] == [0xee]);
+            }
+        }
+    }
+}
