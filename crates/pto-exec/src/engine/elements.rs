@@ -316,11 +316,10 @@ impl Scatter<'_> {
         let entry = entry_bytes(kernel.size());
         let buckets = table.chunks_mut(split.bucket_length() * kernel.size()).enumerate().collect();
         engine.each(buckets, |(bucket, table): (usize, &mut [u8])| {
-            for (region, buckets, _) in &partitions {
-                for piece in buckets.pieces(bucket) {
-                    kernel.apply(engine.backend, table, &region[piece.start * entry..piece.end * entry]);
-                }
-            }
+            let pieces = partitions.iter().flat_map(|(region, buckets, _)| {
+                buckets.pieces(bucket).map(|piece| &region[piece.start * entry..piece.end * entry])
+            });
+            kernel.apply(engine.backend, table, &pieces.collect::<Vec<_>>());
         });
         Ok(outside)
     }

@@ -40,6 +40,19 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
         Self::combine(simd, old, new)
     }
 
+    /// New values are made ready many at a time, by [`widen`](Self::widen), before they are combined one by one.
+    const WIDENS: bool = false;
+
+    /// Makes new values ready for [`combine_wide`](Self::combine_wide).
+    #[inline(always)]
+    fn widen<S: Simd>(_: S, _: &[[u8; N]], _: &mut [f32]) {}
+
+    /// [`combine`](Self::combine) with a value that [`widen`](Self::widen) has made ready.
+    #[inline(always)]
+    fn combine_wide<S: Simd>(_: S, old: [u8; N], _: f32) -> [u8; N] {
+        old
+    }
+
     /// Combines a row with another of the same length, element by element.
     #[inline(always)]
     fn combine_row<S: Simd>(simd: S, row: &mut [[u8; N]], new: &[[u8; N]]) {
@@ -325,6 +338,18 @@ impl Combine<2> for Add<f16> {
         simd.add_f16(u16::from_le_bytes(old), u16::from_le_bytes(new)).to_le_bytes()
     }
 
+    const WIDENS: bool = true;
+
+    #[inline(always)]
+    fn widen<S: Simd>(simd: S, new: &[[u8; 2]], wide: &mut [f32]) {
+        simd.widen_f16(new, wide);
+    }
+
+    #[inline(always)]
+    fn combine_wide<S: Simd>(simd: S, old: [u8; 2], new: f32) -> [u8; 2] {
+        simd.add_wide_f16(u16::from_le_bytes(old), new).to_le_bytes()
+    }
+
     #[inline(always)]
     fn combine_row<S: Simd>(simd: S, row: &mut [[u8; 2]], new: &[[u8; 2]]) {
         simd.add_f16_row(row, new);
@@ -333,20 +358,61 @@ impl Combine<2> for Add<f16> {
 
 impl Combine<2> for Add<bf16> {
     #[inline(always)]
-    fn combine<S: Simd>(_: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
-        // A bf16 is the upper half of an f32.
-        let widen = |half: [u8; 2]| f32::from_bits(u32::from(u16::from_le_bytes(half)) << 16);
-        let bits = (widen(old) + widen(new)).to_bits();
-        // To nearest, ties to even; a NaN must not round up to infinity or past it.
-        let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
-        let is_nan = bits & 0x7fff_ffff > 0x7f80_0000;
-        (if is_nan { bits >> 16 | 0x40 } else { rounded } as u16).to_le_bytes()
+    fn combine<S: Simd>(simd: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
+        Self::combine_wide(simd, old, widened_bf16(new))
     }
+
+    const WIDENS: bool = true;
+
+    #[inline(always)]
+    fn widen<S: Simd>(_: S, new: &[[u8; 2]], wide: &mut [f32]) {
+        wide.iter_mut().zip(new).for_each(|(wide, new)| *wide = widened_bf16(*new));
+    }
+
+    #[inline(always)]
+    fn combine_wide<S: Simd>(_: S, old: [u8; 2], new: f32) -> [u8; 2] {
+        let bits = (widened_bf16(old) + new).to_bits();
+        // To nearest, ties to even. A NaN stays what it is: its lower half is that of a widened bf16, or of the machine's
+        // own NaN, zero both, and nothing is carried over.
+        ((bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16).to_le_bytes()
+    }
+}
+
+/// A bf16 is the upper half of an f32.
+#[inline(always)]
+fn widened_bf16(half: [u8; 2]) -> f32 {
+    f32::from_bits(u32::from(u16::from_le_bytes(half)) << 16)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct SumBf16([u8; 2], [u8; 2]);
+
+    impl Task for SumBf16 {
+        type Output = [u8; 2];
+
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> [u8; 2] {
+            Add::<bf16>::combine(simd, self.0, self.1)
+        }
+    }
+
+    /// All 65,536 numbers against a few others: NaN, which have no rounding of their own, and what rounds up to infinity.
+    #[test]
+    fn bf16_sums_are_those_of_one_rounding() {
+        for other in [0x0000u16, 0x8000, 0x3f80, 0x0001, 0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7f81, 0xffff, 0x7fff, 0x3b80]
+        {
+            for bits in 0..=u16::MAX {
+                let (a, b) = (bf16::from_bits(bits), bf16::from_bits(other));
+                let expected = bf16::from_f32(a.to_f32() + b.to_f32());
+                let sum = bf16::from_le_bytes(run_plain(SumBf16(a.to_le_bytes(), b.to_le_bytes())));
+                let same = sum.to_bits() == expected.to_bits() || (sum.is_nan() && expected.is_nan());
+                assert!(same, "{bits:04x} + {other:04x}: {sum:?}, not {expected:?}");
+            }
+        }
+    }
 
     /// A value without special cases says so at every position and length, and one with says no.
     #[test]

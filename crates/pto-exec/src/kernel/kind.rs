@@ -38,8 +38,8 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
     /// Combines rows of `tile` into those of `table`, in order.
     fn scatter_rows(&self, backend: Backend, table: &mut [u8], block: RowBlock<'_>, tile: &[u8]);
 
-    /// Combines the entries of a partition into their bucket's part of the table.
-    fn apply(&self, backend: Backend, table: &mut [u8], entries: &[u8]);
+    /// Combines the entries of a partition into their bucket's part of the table, piece by piece.
+    fn apply(&self, backend: Backend, table: &mut [u8], pieces: &[&[u8]]);
 
     /// Combines elements in an order of their own, `(offset in the table, position in the tile)` each.
     fn scatter_ordered(&self, backend: Backend, table: &mut [u8], order: &[(u64, usize)], tile: &[u8]);
@@ -160,9 +160,9 @@ impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
         backend.run(ScatterRows { table, block, tile, combine: PhantomData::<C> });
     }
 
-    fn apply(&self, backend: Backend, table: &mut [u8], entries: &[u8]) {
+    fn apply(&self, backend: Backend, table: &mut [u8], pieces: &[&[u8]]) {
         let table = table.as_chunks_mut::<N>().0;
-        C::enter(backend, Apply { table, entries: bytemuck::cast_slice(entries), combine: PhantomData::<C> });
+        C::enter(backend, Apply { table, pieces, combine: PhantomData::<C> });
     }
 
     fn scatter_ordered(&self, backend: Backend, table: &mut [u8], order: &[(u64, usize)], tile: &[u8]) {
@@ -208,12 +208,12 @@ impl<const N: usize, C: Combine<N>> Task for ScatterLooking<'_, N, C> {
     fn run<S: Simd>(self, simd: S) -> bool {
         let Self { table, lanes: WholeLanes { words, capacity }, values, .. } = self;
         // All values are handed over each time, so that the next block's can be asked for.
-        words.chunks(BLOCK).enumerate().all(|(i, words)| {
+        for (i, words) in words.chunks(BLOCK).enumerate() {
             let Some(offsets) = Offsets::look(simd, words, capacity) else { return false };
             let run = Strided { start: i * BLOCK, step: 1 };
             transfer::scatter::<N, C, _, S>(simd, table, offsets, values, run);
-            true
-        })
+        }
+        true
     }
 }
 
@@ -287,7 +287,8 @@ impl<const N: usize, C: Combine<N>> Task for ScatterRows<'_, N, C> {
 
 struct Apply<'a, const N: usize, C> {
     table: &'a mut [[u8; N]],
-    entries: &'a [Entry<N>],
+    /// Entries each.
+    pieces: &'a [&'a [u8]],
     combine: PhantomData<C>,
 }
 
@@ -296,26 +297,51 @@ impl<const N: usize, C: Combine<N>> Task for Apply<'_, N, C> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Self { table, entries, .. } = self;
-        apply(table, entries, |slot, new| C::put(simd, slot, new));
+        let Self { table, pieces, .. } = self;
+        let entries = |i: usize| pieces.get(i).map_or(&[][..], |piece| bytemuck::cast_slice::<_, Entry<N>>(piece));
+        let mut piece = entries(0);
+        piece.iter().take(FAR).for_each(|entry| simd::prefetch_far(table, entry.slot()));
+        for i in 0..pieces.len() {
+            let next = entries(i + 1);
+            // While the last entries of a piece are combined, the first slots of the next are asked for.
+            let (body, last) = piece.split_at(piece.len().saturating_sub(FAR));
+            let (last, very_last) = last.split_at(last.len().saturating_sub(NEAR));
+            combine_ahead::<N, C, S>(simd, table, body, [from(piece, NEAR), from(piece, FAR)]);
+            combine_ahead::<N, C, S>(simd, table, last, [from(piece, body.len() + NEAR), next]);
+            combine_ahead::<N, C, S>(simd, table, very_last, [next, from(next, last.len())]);
+            piece = next;
+        }
     }
 }
 
-/// Entries between asking for a slot and combining it.
-const AHEAD: usize = 128;
+/// What begins at a place, if anything does.
+fn from<T>(entries: &[T], start: usize) -> &[T] {
+    &entries[start.min(entries.len())..]
+}
 
+/// Entries between asking for a slot and combining it.
+const FAR: usize = 128;
+
+/// The same, the second time.
+const NEAR: usize = transfer::AHEAD;
+
+/// Combines entries, in order. With each one a slot further on is asked for into the second-level cache, and, where it is
+/// only stored to, a nearer one into the first: stores are carried out one after the other, each waiting for its line.
 #[inline(always)]
-fn apply<const N: usize>(table: &mut [[u8; N]], entries: &[Entry<N>], put: impl Fn(&mut [u8; N], [u8; N])) {
-    let slot = |entry: &Entry<N>| u32::from_le_bytes(entry.offset) as usize;
-    let (first, ahead) = entries.split_at(AHEAD.min(entries.len()));
-    first.iter().for_each(|entry| simd::prefetch_far(table, slot(entry)));
-    let (soon, rest) = entries.split_at(ahead.len());
-    for (entry, next) in soon.iter().zip(ahead) {
-        simd::prefetch_far(table, slot(next));
-        put(&mut table[slot(entry)], entry.value);
-    }
-    for entry in rest {
-        put(&mut table[slot(entry)], entry.value);
+fn combine_ahead<const N: usize, C: Combine<N>, S: Simd>(
+    simd: S,
+    table: &mut [[u8; N]],
+    entries: &[Entry<N>],
+    [near, far]: [&[Entry<N>]; 2],
+) {
+    for (k, entry) in entries.iter().enumerate() {
+        if let Some(far) = far.get(k) {
+            simd::prefetch_far(table, far.slot());
+        }
+        if let (false, Some(near)) = (C::READS, near.get(k)) {
+            simd::prefetch(table, near.slot());
+        }
+        C::put(simd, &mut table[entry.slot()], entry.value);
     }
 }
 

@@ -24,17 +24,24 @@ pub(crate) const BUCKETS: usize = 64;
 const CHUNKS: usize = 16;
 
 /// Entries of the largest chunk.
-const LARGEST_CHUNK: usize = 1024;
+const LARGEST_CHUNK: usize = 4096;
 
-/// Lanes that are looked at and then copied while they are in the first-level cache.
-pub(super) const LOOK: usize = 1024;
+/// Lanes that are looked at and then copied: so few that the machine's prefetchers see one steady stream.
+pub(super) const LOOK: usize = 64;
 
 /// One lane: where in its bucket it goes, and its value.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, packed)]
 pub(crate) struct Entry<const N: usize> {
-    pub(super) offset: [u8; 4],
+    offset: [u8; 4],
     pub(super) value: [u8; N],
+}
+
+impl<const N: usize> Entry<N> {
+    #[inline(always)]
+    pub(super) fn slot(&self) -> usize {
+        u32::from_le_bytes(self.offset) as usize
+    }
 }
 
 /// Bytes of an entry whose value has `size` bytes.
@@ -126,15 +133,23 @@ impl Buckets {
         Self { chunking, ends, next: vec![0; chunking.count], free: BUCKETS }
     }
 
-    /// The place of a bucket's next entry; the caller fills it.
+    /// Puts entries to the ends of their buckets, which are given with them, in order.
+    ///
+    /// # Panics
+    /// If there are more than the region has room for.
     #[inline(always)]
-    pub(super) fn grow(&mut self, bucket: usize) -> usize {
-        let place = self.ends[bucket];
-        self.ends[bucket] = place + 1;
-        if (place + 1) & (self.chunking.chunk - 1) == 0 {
-            self.extend(bucket, place);
+    pub(super) fn fill<E>(&mut self, region: &mut [E], entries: impl Iterator<Item = (usize, E)>) {
+        let within = self.chunking.chunk - 1;
+        for (bucket, entry) in entries {
+            let place = self.ends[bucket];
+            region[place] = entry;
+            // The prefetchers of the machine follow fewer streams than there are buckets.
+            simd::prefetch(region, place + 64 / size_of::<E>());
+            self.ends[bucket] = place + 1;
+            if (place + 1) & within == 0 {
+                self.extend(bucket, place);
+            }
         }
-        place
     }
 
     /// Gives a bucket, whose last entry fills its chunk, another chunk.
@@ -228,20 +243,19 @@ struct Copy<'a, const N: usize> {
 
 impl<const N: usize> Copy<'_, N> {
     #[inline(always)]
-    fn put(&mut self, offset: u64, value: [u8; N]) {
-        let place = self.buckets.grow(self.split.bucket(offset));
-        self.region[place] = Entry { offset: self.split.rest(offset).to_le_bytes(), value };
-        // The prefetchers of the machine follow fewer streams than there are buckets.
-        simd::prefetch(self.region, place + 64 / size_of::<Entry<N>>());
+    fn lanes(&mut self, lanes: impl Iterator<Item = (u64, [u8; N])>) {
+        let split = self.split;
+        let entry = |offset, value| Entry { offset: split.rest(offset).to_le_bytes(), value };
+        self.buckets.fill(self.region, lanes.map(|(offset, value)| (split.bucket(offset), entry(offset, value))));
     }
 
     fn block<W: Word>(&mut self, tile: &[[u8; N]], moved: Moved<'_>, offsets: Offsets<'_, W>) {
         let Strided { start, step } = moved.payload;
-        let words = offsets.words().iter();
+        let words = offsets.words().iter().map(|word| word.get());
         match moved.positions {
-            None => words.enumerate().for_each(|(k, word)| self.put(word.get(), tile[start + k * step])),
+            None => self.lanes(words.enumerate().map(|(k, offset)| (offset, tile[start + k * step]))),
             Some(positions) => {
-                words.zip(positions).for_each(|(word, &k)| self.put(word.get(), tile[start + k as usize * step]));
+                self.lanes(words.zip(positions).map(|(offset, &k)| (offset, tile[start + k as usize * step])));
             }
         }
     }
@@ -264,7 +278,7 @@ impl<const N: usize> Task for CopyWhole<'_, '_, N> {
         let mut outside = 0;
         for (words, values) in words.chunks(LOOK).zip(values.chunks(LOOK)) {
             if Word::largest(words) < capacity {
-                words.iter().zip(values).for_each(|(word, value)| copy.put(word.get(), *value));
+                copy.lanes(words.iter().zip(values).map(|(word, value)| (word.get(), *value)));
             } else {
                 outside += count_outside(words, capacity);
             }
@@ -297,15 +311,11 @@ mod tests {
             let mixtures: [fn(usize) -> usize; 4] = [|_| 0, |_| BUCKETS - 1, |i| i % BUCKETS, |i| i * i / 7 % BUCKETS];
             for mixture in mixtures {
                 let mut buckets = Buckets::new(chunking);
-                let mut expected = vec![Vec::new(); BUCKETS];
-                let mut used = vec![false; chunking.entries()];
-                for lane in 0..lanes {
-                    let place = buckets.grow(mixture(lane));
-                    assert!(!core::mem::replace(&mut used[place], true), "a place is used once");
-                    expected[mixture(lane)].push(place);
-                }
-                for (bucket, expected) in expected.iter().enumerate() {
-                    assert!(buckets.pieces(bucket).flatten().eq(expected.iter().copied()), "{lanes} {bucket}");
+                let mut region = vec![usize::MAX; chunking.entries()];
+                buckets.fill(&mut region, (0..lanes).map(|lane| (mixture(lane), lane)));
+                for bucket in 0..BUCKETS {
+                    let found = buckets.pieces(bucket).flatten().map(|place| region[place]);
+                    assert!(found.eq((0..lanes).filter(|lane| mixture(*lane) == bucket)), "{lanes} {bucket}");
                 }
             }
         }

@@ -48,11 +48,8 @@ impl Task for Sort<'_> {
             if Word::largest(words) >= capacity {
                 return None;
             }
-            for word in words {
-                let place = buckets.grow(split.bucket(word.get()));
-                region[place] = split.rest(word.get()).to_le_bytes();
-                simd::prefetch(region, place + 64 / PLACE_BYTES);
-            }
+            let offsets = words.iter().map(|word| word.get());
+            buckets.fill(region, offsets.map(|offset| (split.bucket(offset), split.rest(offset).to_le_bytes())));
         }
         Some(buckets)
     }

@@ -33,7 +33,12 @@ const NEAR_BYTES: usize = 1 << 15;
 /// stores are carried out one after the other.
 #[inline(always)]
 fn asks_ahead<const N: usize, C: Combine<N>>(table: &[[u8; N]]) -> bool {
-    !C::READS && table.len() > NEAR_BYTES / N
+    !C::READS && !is_near(table)
+}
+
+#[inline(always)]
+fn is_near<const N: usize>(table: &[[u8; N]]) -> bool {
+    table.len() <= NEAR_BYTES / N
 }
 
 /// Puts the k-th value to `table[words[k]]`, in order, asking for the slots of `ahead` on the way.
@@ -41,12 +46,12 @@ fn asks_ahead<const N: usize, C: Combine<N>>(table: &[[u8; N]]) -> bool {
 /// # Safety
 /// All words are below `table.len()`.
 #[inline(always)]
-unsafe fn put_all<const N: usize, W: Word>(
+unsafe fn put_all<const N: usize, V, W: Word>(
     table: &mut [[u8; N]],
     words: &[W],
-    mut values: impl Iterator<Item = [u8; N]>,
+    mut values: impl Iterator<Item = V>,
     ahead: &[W],
-    put: impl Fn(&mut [u8; N], [u8; N]),
+    put: impl Fn(&mut [u8; N], V),
 ) {
     let (soon, rest) = words.split_at(ahead.len().min(words.len()));
     for ((word, next), new) in soon.iter().zip(ahead).zip(values.by_ref()) {
@@ -67,11 +72,11 @@ unsafe fn put_all<const N: usize, W: Word>(
 /// # Safety
 /// All words are below `table.len()`.
 #[inline(always)]
-unsafe fn put_dense<const N: usize, W: Word>(
+unsafe fn put_dense<const N: usize, V: Copy, W: Word>(
     table: &mut [[u8; N]],
     words: &[W],
-    values: &[[u8; N]],
-    put: impl Fn(&mut [u8; N], [u8; N]),
+    values: &[V],
+    put: impl Fn(&mut [u8; N], V),
 ) {
     let length = words.len().min(values.len());
     let (fours, words) = words[..length].as_chunks::<4>();
@@ -89,6 +94,43 @@ unsafe fn put_dense<const N: usize, W: Word>(
     }
 }
 
+/// Combines the k-th value into `table[words[k]]`, in order and in the quickest way for such values, up to [`BLOCK`] of
+/// them, asking for the slots of `ahead` where that helps.
+///
+/// # Safety
+/// All words are below `table.len()`.
+#[inline(always)]
+unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
+    simd: S,
+    table: &mut [[u8; N]],
+    words: &[W],
+    values: &[[u8; N]],
+    ahead: &[W],
+) {
+    let mut wide = [0.0; BLOCK];
+    let wide = &mut wide[..words.len()];
+    // SAFETY: the caller vouches for all words.
+    unsafe {
+        if C::WIDENS {
+            C::widen(simd, values, wide);
+            put_dense(
+                table,
+                words,
+                wide,
+                // By force: a closure on its own is compiled without the instruction set.
+                #[inline(always)]
+                |slot, new| *slot = C::combine_wide(simd, *slot, new),
+            );
+        } else if is_near(table) && C::are_tame(values) {
+            put_dense(table, words, values, |slot, new| *slot = C::combine_tame(simd, *slot, new));
+        } else if asks_ahead::<N, C>(table) {
+            put_all(table, words, values.iter().copied(), ahead, |slot, new| C::put(simd, slot, new));
+        } else {
+            put_dense(table, words, values, |slot, new| C::put(simd, slot, new));
+        }
+    }
+}
+
 /// `table[offsets[k]] = combine(table[offsets[k]], tile[run.start + k * run.step])`, in order.
 #[inline(always)]
 pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
@@ -100,7 +142,7 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 ) {
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
-    let (all, asks, is_near) = (offsets.words(), asks_ahead::<N, C>(table), table.len() <= NEAR_BYTES / N);
+    let all = offsets.words();
     for (i, words) in all.chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
         if let Some(slot) = common(words) {
@@ -109,26 +151,18 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             let values = (0..words.len()).map(|k| tile[run.start + k * run.step]);
             *slot = values.fold(*slot, |old, new| C::combine(simd, old, new));
         } else if run.step == 1 {
-            if is_near || !C::READS {
+            if C::WIDENS || !C::READS || is_near(table) {
                 // The machine's prefetchers lose the two streams among all the other accesses. Slots that have to be read
-                // from farther away take so long that the streams are there in time without.
+                // from farther away take so long that the streams are there in time without; but a block's values that
+                // are widened are wanted all at once.
                 let next = (i + 1) * BLOCK;
                 (0..BLOCK).step_by(64 / W::BYTES).for_each(|k| simd::prefetch(all, next + k));
                 (0..BLOCK).step_by(64 / N).for_each(|k| simd::prefetch(tile, run.start + BLOCK + k));
             }
             let values = &tile[run.start..][..words.len()];
-            let is_tame = is_near && C::are_tame(values);
+            let ahead = &all[(i * BLOCK + AHEAD).min(all.len())..];
             // SAFETY: every word is below `offsets.limit() <= table.len()` by the first assertion.
-            unsafe {
-                if is_tame {
-                    put_dense(table, words, values, |slot, new| *slot = C::combine_tame(simd, *slot, new));
-                } else if asks {
-                    let ahead = &all[(i * BLOCK + AHEAD).min(all.len())..];
-                    put_all(table, words, values.iter().copied(), ahead, |slot, new| C::put(simd, slot, new));
-                } else {
-                    put_dense(table, words, values, |slot, new| C::put(simd, slot, new));
-                }
-            }
+            unsafe { combine_dense::<N, C, W, S>(simd, table, words, values, ahead) };
         } else {
             for (k, word) in words.iter().enumerate() {
                 // SAFETY: as above; the position grows with `k` and is below `tile.len()` for the last one by the
@@ -159,9 +193,11 @@ pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         *slot = values.iter().fold(*slot, |old, new| C::combine(simd, old, *new));
         return;
     }
-    let ahead = if asks_ahead::<N, C>(table) { &all[AHEAD.min(all.len())..] } else { &[] };
-    // SAFETY: every word is below `table.len()` by the assertion above.
-    unsafe { put_all(table, words, values.iter().copied(), ahead, |slot, new| C::put(simd, slot, new)) };
+    for (i, (words, values)) in words.chunks(BLOCK).zip(values.chunks(BLOCK)).enumerate() {
+        let ahead = &all[(i * BLOCK + AHEAD).min(all.len())..];
+        // SAFETY: every word is below `table.len()` by the assertion above.
+        unsafe { combine_dense::<N, C, W, S>(simd, table, words, values, ahead) };
+    }
 }
 
 /// The one word that all are, if there are several.
@@ -253,10 +289,10 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     values: &[[u8; N]],
 ) {
     assert_inside(offsets, table.len());
-    let (words, is_near) = (offsets.words(), table.len() <= NEAR_BYTES / N);
+    let words = offsets.words();
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
-        if is_near && C::are_tame(values) {
+        if is_near(table) && C::are_tame(values) {
             put_dense(table, words, values, |slot, new| *slot = C::combine_tame(simd, *slot, new));
         } else {
             put_dense(table, words, values, |slot, new| C::put(simd, slot, new));

@@ -4,8 +4,9 @@
 #![expect(unsafe_code, reason = "vector instructions that the compiler does not choose by itself")]
 
 use core::arch::x86_64::{
-    __m128i, _MM_FROUND_TO_NEAREST_INT, _mm_add_ss, _mm_cvtph_ps, _mm_cvtps_ph, _mm_cvtsi128_si32, _mm_loadu_si128,
-    _mm_storeu_si128, _mm256_add_ps, _mm256_cvtph_ps, _mm256_cvtps_ph,
+    __m128, __m128i, _MM_FROUND_TO_NEAREST_INT, _mm_add_ss, _mm_cvtph_ps, _mm_cvtps_ph, _mm_cvtsi128_si32,
+    _mm_cvtss_f32, _mm_loadu_si128, _mm_set_ss, _mm_storeu_si128, _mm256_add_ps, _mm256_cvtph_ps, _mm256_cvtps_ph,
+    _mm256_storeu_ps,
 };
 
 use super::{Simd, Task};
@@ -38,10 +39,49 @@ pub(super) fn enter<T: Task>(proof: Avx2, task: T) -> T::Output {
 #[inline(always)]
 pub(super) unsafe fn add_f16(a: u16, b: u16) -> u16 {
     // SAFETY: the caller vouches for both; the instructions touch registers only.
+    unsafe { sum_f16(a, _mm_cvtph_ps(widened(b))) }
+}
+
+/// The sum of an f16 and the value of another.
+///
+/// # Safety
+/// The machine has F16C and AVX2.
+#[inline(always)]
+pub(super) unsafe fn add_wide_f16(a: u16, b: f32) -> u16 {
+    // SAFETY: as above.
+    unsafe { sum_f16(a, _mm_set_ss(b)) }
+}
+
+/// The sum of an f16 and of the first lane of a register.
+///
+/// # Safety
+/// The machine has F16C and AVX2.
+#[inline(always)]
+unsafe fn sum_f16(a: u16, b: __m128) -> u16 {
+    // SAFETY: as above.
     unsafe {
-        let (a, b) = (_mm_cvtph_ps(widened(a)), _mm_cvtph_ps(widened(b)));
+        let sum = _mm_add_ss(_mm_cvtph_ps(widened(a)), b);
         // Not an extraction, which would compete with the conversions for the one port that shuffles.
-        _mm_cvtsi128_si32(_mm_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm_add_ss(a, b))) as u16
+        _mm_cvtsi128_si32(_mm_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(sum)) as u16
+    }
+}
+
+/// The values of f16, 8 at a time.
+///
+/// # Safety
+/// The machine has F16C and AVX2.
+#[inline(always)]
+pub(super) unsafe fn widen_f16(halves: &[[u8; 2]], wide: &mut [f32]) {
+    let (wide_8, _) = wide.as_chunks_mut::<8>();
+    let (halves_8, _) = halves.as_chunks::<8>();
+    let body = wide_8.len().min(halves_8.len()) * 8;
+    for (wide, halves) in wide_8.iter_mut().zip(halves_8) {
+        // SAFETY: the caller vouches for the instructions; they read 16 bytes and write 32, at any alignment.
+        unsafe { _mm256_storeu_ps(wide.as_mut_ptr(), _mm256_cvtph_ps(_mm_loadu_si128(halves.as_ptr().cast()))) };
+    }
+    for (wide, half) in wide[body..].iter_mut().zip(&halves[body..]) {
+        // SAFETY: the instructions touch registers only.
+        *wide = unsafe { _mm_cvtss_f32(_mm_cvtph_ps(widened(u16::from_le_bytes(*half)))) };
     }
 }
 
@@ -73,6 +113,18 @@ unsafe impl Simd for Avx2 {
     fn add_f16(self, a: u16, b: u16) -> u16 {
         // SAFETY: `self` proves both.
         unsafe { add_f16(a, b) }
+    }
+
+    #[inline(always)]
+    fn add_wide_f16(self, a: u16, b: f32) -> u16 {
+        // SAFETY: `self` proves both.
+        unsafe { add_wide_f16(a, b) }
+    }
+
+    #[inline(always)]
+    fn widen_f16(self, halves: &[[u8; 2]], wide: &mut [f32]) {
+        // SAFETY: `self` proves both.
+        unsafe { widen_f16(halves, wide) }
     }
 
     #[inline(always)]

@@ -324,6 +324,18 @@ unsafe impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    fn add_wide_f16(self, a: u16, b: f32) -> u16 {
+        // SAFETY: as above.
+        unsafe { avx2::add_wide_f16(a, b) }
+    }
+
+    #[inline(always)]
+    fn widen_f16(self, halves: &[[u8; 2]], wide: &mut [f32]) {
+        // SAFETY: as above.
+        unsafe { avx2::widen_f16(halves, wide) }
+    }
+
+    #[inline(always)]
     fn add_f16_row(self, row: &mut [[u8; 2]], other: &[[u8; 2]]) {
         let (slots, slots_tail) = row.as_chunks_mut::<16>();
         let (values, values_tail) = other.as_chunks::<16>();

@@ -75,6 +75,12 @@ pub(crate) unsafe trait Simd: Copy + Send + Sync {
     /// The sum of two f16, given and returned as bits, rounded to nearest even.
     fn add_f16(self, a: u16, b: u16) -> u16;
 
+    /// The sum of an f16, given as bits, and the [widened](Self::widen_f16) value of another.
+    fn add_wide_f16(self, a: u16, b: f32) -> u16;
+
+    /// The values of f16 as f32, as many as both have.
+    fn widen_f16(self, halves: &[[u8; 2]], wide: &mut [f32]);
+
     /// Adds a row of f16 to another of the same length.
     #[inline(always)]
     fn add_f16_row(self, row: &mut [[u8; 2]], other: &[[u8; 2]]) {

@@ -15,8 +15,18 @@ pub(super) struct Portable;
 unsafe impl Simd for Portable {
     #[inline(always)]
     fn add_f16(self, a: u16, b: u16) -> u16 {
+        self.add_wide_f16(a, f16::from_bits(b).to_f32_const())
+    }
+
+    #[inline(always)]
+    fn add_wide_f16(self, a: u16, b: f32) -> u16 {
         // The `const` conversions are the ones that do not ask the machine for its features.
-        f16::from_f32_const(f16::from_bits(a).to_f32_const() + f16::from_bits(b).to_f32_const()).to_bits()
+        f16::from_f32_const(f16::from_bits(a).to_f32_const() + b).to_bits()
+    }
+
+    #[inline(always)]
+    fn widen_f16(self, halves: &[[u8; 2]], wide: &mut [f32]) {
+        wide.iter_mut().zip(halves).for_each(|(wide, half)| *wide = f16::from_le_bytes(*half).to_f32_const());
     }
 }
 

@@ -107,18 +107,34 @@ fn keep_finds_the_same_words_at_every_position() {
     keep_all::<[u8; 4]>(&[0, 1, 1 << 31, u32::MAX.into()], 0, 1 << 32);
 }
 
-struct AddF16<'a>(&'a mut [[u8; 2]], &'a [[u8; 2]], bool);
+#[derive(Clone, Copy)]
+enum Sums {
+    OneByOne,
+    Rows,
+    Widened,
+}
+
+struct AddF16<'a>(&'a mut [[u8; 2]], &'a [[u8; 2]], Sums);
 
 impl Task for AddF16<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        if self.2 {
-            simd.add_f16_row(self.0, self.1);
-        } else {
-            for (a, b) in self.0.iter_mut().zip(self.1) {
-                *a = simd.add_f16(u16::from_le_bytes(*a), u16::from_le_bytes(*b)).to_le_bytes();
+        match self.2 {
+            Sums::Rows => simd.add_f16_row(self.0, self.1),
+            Sums::OneByOne => {
+                for (a, b) in self.0.iter_mut().zip(self.1) {
+                    *a = simd.add_f16(u16::from_le_bytes(*a), u16::from_le_bytes(*b)).to_le_bytes();
+                }
+            }
+            Sums::Widened => {
+                let mut wide = vec![7.0; self.1.len() + 1];
+                simd.widen_f16(self.1, &mut wide);
+                for (a, b) in self.0.iter_mut().zip(&wide) {
+                    *a = simd.add_wide_f16(u16::from_le_bytes(*a), *b).to_le_bytes();
+                }
+                assert_eq!(wide.last(), Some(&7.0), "nothing is widened that is not there");
             }
         }
     }
@@ -131,9 +147,9 @@ fn f16_sums_are_those_of_one_rounding() {
         let numbers: Vec<[u8; 2]> = (0..=u16::MAX).map(u16::to_le_bytes).collect();
         let others = vec![other.to_le_bytes(); numbers.len()];
         for backend in Backend::available() {
-            for row in [false, true] {
+            for way in [Sums::OneByOne, Sums::Rows, Sums::Widened] {
                 let mut sums = numbers.clone();
-                backend.run(AddF16(&mut sums, &others, row));
+                backend.run(AddF16(&mut sums, &others, way));
                 for (bits, sum) in (0..=u16::MAX).zip(sums) {
                     let (a, b) = (f16::from_bits(bits).to_f64(), f16::from_bits(other).to_f64());
                     let (expected, actual) = (f16::from_f64(a + b), f16::from_le_bytes(sum));
@@ -152,12 +168,14 @@ fn f16_sums_are_those_of_one_rounding() {
 fn f16_rows_of_every_length_stay_within_their_ends() {
     for length in 0..70usize {
         for backend in Backend::available() {
-            let one = f16::ONE.to_le_bytes();
-            let mut row = vec![one; length + 2];
-            backend.run(AddF16(&mut row[1..=length], &vec![one; length], true));
-            let two = f16::from_f32(2.0).to_le_bytes();
-            for (i, value) in row.iter().enumerate() {
-                assert_eq!(*value, if i == 0 || i == length + 1 { one } else { two });
+            for way in [Sums::Rows, Sums::Widened] {
+                let one = f16::ONE.to_le_bytes();
+                let mut row = vec![one; length + 2];
+                backend.run(AddF16(&mut row[1..=length], &vec![one; length], way));
+                let two = f16::from_f32(2.0).to_le_bytes();
+                for (i, value) in row.iter().enumerate() {
+                    assert_eq!(*value, if i == 0 || i == length + 1 { one } else { two });
+                }
             }
         }
     }
