@@ -41,6 +41,15 @@ fn is_near<const N: usize>(table: &[[u8; N]]) -> bool {
     table.len() <= NEAR_BYTES / N
 }
 
+/// Tables of up to this many bytes fit the second-level cache of most machines.
+const SECOND_BYTES: usize = 1 << 21;
+
+/// True if slots come from the second-level cache.
+#[inline(always)]
+fn is_in_second<const N: usize>(table: &[[u8; N]]) -> bool {
+    !is_near(table) && table.len() <= SECOND_BYTES / N
+}
+
 /// Puts the k-th value to `table[words[k]]`, in order, asking for the slots of `ahead` on the way.
 ///
 /// # Safety
@@ -151,10 +160,10 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             let values = (0..words.len()).map(|k| tile[run.start + k * run.step]);
             *slot = values.fold(*slot, |old, new| C::combine(simd, old, new));
         } else if run.step == 1 {
-            if C::WIDENS || !C::READS || is_near(table) {
-                // The machine's prefetchers lose the two streams among all the other accesses. Slots that have to be read
-                // from farther away take so long that the streams are there in time without; but a block's values that
-                // are widened are wanted all at once.
+            if C::WIDENS || !C::READS || !is_in_second(table) {
+                // The machine's prefetchers lose the two streams among all the other accesses, except where these are loads
+                // that leave the first-level cache for the second: there what is asked for only takes the slots' place. A
+                // block's values that are widened are wanted all at once.
                 let next = (i + 1) * BLOCK;
                 (0..BLOCK).step_by(64 / W::BYTES).for_each(|k| simd::prefetch(all, next + k));
                 (0..BLOCK).step_by(64 / N).for_each(|k| simd::prefetch(tile, run.start + BLOCK + k));
