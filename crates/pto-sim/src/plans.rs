@@ -12,6 +12,10 @@ use pto_isa::{Instruction, Tile};
 /// Legal instructions that are kept at a time, those of all steps together.
 const KEPT: usize = 1024;
 
+/// Bytes of the plans that are kept at a time. Most take a few dozen, but a tile whose columns are not side by side has a
+/// piece for each of them. One that is larger than all of this stays until the next is made.
+const BYTES: usize = 1 << 24;
+
 /// Instructions of one step on tiles at the same addresses: what may still differ between them are extents.
 const ALIKE: usize = 8;
 
@@ -36,6 +40,8 @@ pub(crate) struct Plans {
     count: usize,
     /// The last plans that were made.
     made: Vec<Rc<Shared>>,
+    /// Bytes of all plans that were made since there were none.
+    bytes: usize,
 }
 
 /// The instruction without the addresses of its tiles, and these.
@@ -68,14 +74,7 @@ impl Plans {
         }
         let (unplaced, addresses) = split(plan.instruction());
         let made = self.made.iter().rev().find(|shared| shared.unplaced == unplaced).cloned();
-        let shared = made.unwrap_or_else(|| {
-            let shared = Rc::new(Shared { unplaced, plan: Rc::clone(plan) });
-            if self.made.len() == SHARED {
-                self.made.remove(0);
-            }
-            self.made.push(Rc::clone(&shared));
-            shared
-        });
+        let shared = made.unwrap_or_else(|| self.make(unplaced, plan));
         let alike = self.legal.entry((step, addresses)).or_default();
         if alike.len() == ALIKE {
             alike.remove(0);
@@ -84,12 +83,27 @@ impl Plans {
         alike.push(shared);
         self.count += 1;
     }
+
+    /// Takes a plan that no other can stand for.
+    fn make(&mut self, unplaced: Instruction, plan: &Rc<Plan>) -> Rc<Shared> {
+        let bytes = plan.list_bytes();
+        if self.bytes.saturating_add(bytes) > BYTES {
+            *self = Self::default();
+        }
+        self.bytes += bytes;
+        if self.made.len() == SHARED {
+            self.made.remove(0);
+        }
+        let shared = Rc::new(Shared { unplaced, plan: Rc::clone(plan) });
+        self.made.push(Rc::clone(&shared));
+        shared
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pto_isa::{ElementType, Launch, Policy, Target, Tensor};
+    use pto_isa::{BLayout, ElementType, Launch, Policy, Target, Tensor};
 
     /// A scatter whose index tile is at an address and has so many valid columns.
     fn scatter(address: u64, lanes: u64) -> Instruction {
@@ -136,5 +150,33 @@ mod tests {
             assert!(held == plans.count && held <= KEPT && plans.made.len() <= SHARED);
             assert!(plans.legal.values().all(|alike| alike.len() <= ALIKE));
         }
+    }
+
+    /// A loop over windows of a tile in column-major order: each plan has a piece for every column.
+    #[test]
+    fn plans_of_many_pieces_stay_within_their_bytes() {
+        const COLUMNS: u64 = 20_000;
+        let gather = |address: u64, columns: u64| Instruction::MGather {
+            dst: Tile { blayout: BLayout::ColMajor, ..Tile::new(ElementType::F32, 8, COLUMNS) }
+                .with_valid(8, columns)
+                .at(address),
+            table: Tensor::packed(ElementType::F32, [1, 1, 1, 4, COLUMNS]),
+            idx: Tile::new(ElementType::I32, 1, 8).at(0),
+            policy: Policy::coalesce(pto_isa::Coalesce::Row),
+        };
+        let mut plans = Plans::default();
+        let mut largest = 0;
+        for round in 0..100 {
+            let plan = plan(&gather(32 + 32 * round, COLUMNS - round));
+            assert!(plan.list_bytes() as u64 >= 8 * COLUMNS);
+            plans.keep(&plan, 0);
+            assert!(plans.get(plan.instruction(), 0).is_some());
+            let held: BTreeMap<_, _> =
+                plans.legal.values().flatten().map(|shared| (Rc::as_ptr(shared), shared.plan.list_bytes())).collect();
+            let bytes = held.values().sum::<usize>();
+            assert!(bytes <= BYTES && bytes == plans.bytes, "{bytes} in round {round}");
+            largest = largest.max(held.len());
+        }
+        assert!(largest > 8, "{largest}");
     }
 }

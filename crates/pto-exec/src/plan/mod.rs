@@ -130,6 +130,32 @@ impl Plan {
         &self.notes
     }
 
+    /// Bytes of the lists that the plan holds: for whoever keeps many plans and wants to know how many.
+    ///
+    /// ```
+    /// use pto_exec::Plan;
+    /// use pto_isa::{BLayout, Coalesce, ElementType::*, Instruction, Launch, Policy, Target, Tensor, Tile};
+    /// let bytes = |blayout| {
+    ///     let gather = Instruction::MGather {
+    ///         dst: Tile { blayout, ..Tile::new(F32, 8, 1024) },
+    ///         table: Tensor::packed(F32, [1, 1, 1, 64, 1024]),
+    ///         idx: Tile::new(I32, 1, 8),
+    ///         policy: Policy::coalesce(Coalesce::Row),
+    ///     };
+    ///     Ok::<_, pto_exec::Fault>(Plan::new(&gather, Target::Host, Launch::default())?.list_bytes())
+    /// };
+    /// // Rows that are not contiguous in the tile are moved element by element.
+    /// assert!(bytes(BLayout::RowMajor)? < 1024 && bytes(BLayout::ColMajor)? > 1024);
+    /// # Ok::<(), pto_exec::Fault>(())
+    /// ```
+    pub fn list_bytes(&self) -> usize {
+        match &self.work {
+            Work::Elements(elements) => elements.walk.list_bytes(),
+            Work::Rows(rows) => size_of_val(&*rows.lanes) + size_of_val(&*rows.segments),
+            Work::Mask(_) => 0,
+        }
+    }
+
     /// The target it was planned for.
     pub fn target(&self) -> Target {
         self.target

@@ -191,6 +191,11 @@ impl Walk {
         }
     }
 
+    /// Bytes of its lists.
+    pub(super) fn list_bytes(&self) -> usize {
+        size_of_val(&*self.rows) + size_of_val(&*self.cols)
+    }
+
     /// The run, if the walk is no more than one.
     pub(super) fn single(&self) -> Option<Run> {
         match (self.rows.as_slice(), self.cols.as_slice()) {
