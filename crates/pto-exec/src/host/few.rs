@@ -354,6 +354,14 @@ mod tests {
         agree::<u64, u32>(|x| x as u32, &narrow, u64::wrapping_add);
     }
 
+    /// Tables that no test has the memory for: a negative index is no slot of them either.
+    #[test]
+    fn a_negative_index_is_beyond_every_table() {
+        assert_eq!((limit::<i32>(20), limit::<u32>(20), limit::<i64>(20), limit::<u64>(20)), (20, 20, 20, 20));
+        assert_eq!((limit::<i32>(1 << 40), limit::<u32>(1 << 40)), (1 << 31, 1 << 40));
+        assert_eq!((limit::<i64>(usize::MAX), limit::<u64>(usize::MAX)), (1 << 63, u64::MAX));
+    }
+
     /// Max and Min where comparing numbers is not enough, at every position among lanes on one slot and on several.
     #[test]
     fn larger_and_smaller_hold_for_special_values() {

@@ -44,6 +44,9 @@ fn is_near<const N: usize>(table: &[[u8; N]]) -> bool {
 /// Tables of up to this many bytes fit the second-level cache of most machines.
 const SECOND_BYTES: usize = 1 << 21;
 
+/// Values from which on they come from memory.
+const LONG_RUN: usize = 1 << 21;
+
 /// True if slots come from the second-level cache.
 #[inline(always)]
 fn is_in_second<const N: usize>(table: &[[u8; N]]) -> bool {
@@ -160,10 +163,10 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             let values = (0..words.len()).map(|k| tile[run.start + k * run.step]);
             *slot = values.fold(*slot, |old, new| C::combine(simd, old, new));
         } else if run.step == 1 {
-            if C::WIDENS || !C::READS || !is_in_second(table) {
-                // The machine's prefetchers lose the two streams among all the other accesses, except where these are loads
-                // that leave the first-level cache for the second: there what is asked for only takes the slots' place. A
-                // block's values that are widened are wanted all at once.
+            if C::WIDENS || !C::READS || !is_in_second(table) || tile.len() >= LONG_RUN {
+                // The machine's prefetchers lose the two streams among all the other accesses. Not so where these are loads
+                // from the second-level cache, and the streams not much farther away: there what is asked for only takes
+                // the slots' place. A block's values that are widened are wanted all at once.
                 let next = (i + 1) * BLOCK;
                 (0..BLOCK).step_by(64 / W::BYTES).for_each(|k| simd::prefetch(all, next + k));
                 (0..BLOCK).step_by(64 / N).for_each(|k| simd::prefetch(tile, run.start + BLOCK + k));
