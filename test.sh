@@ -17,8 +17,6 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# One build from scratch is quicker without what only a second one could use.
-export CARGO_INCREMENTAL=0
 cargo test --workspace --no-fail-fast
 
 for suite in crates/*/tests/*.sh; do
