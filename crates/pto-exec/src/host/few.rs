@@ -84,29 +84,8 @@ pub(super) fn scatter_handful<T: Element, I: Index>(
 ) -> bool {
     with_combine!(T::TYPE, atomic, N, C => {
         let (table, source) = (bytemuck::cast_slice_mut(table), bytemuck::cast_slice(source));
-        run_plain(ScatterHandful::<N, C, I> { table, source, indices, combine: PhantomData })
+        run_plain(ScatterChecked::<N, C, I, true> { table, source, indices, combine: PhantomData })
     })
-}
-
-struct ScatterHandful<'a, const N: usize, C, I> {
-    table: &'a mut [[u8; N]],
-    source: &'a [[u8; N]],
-    indices: &'a [I],
-    combine: PhantomData<C>,
-}
-
-impl<const N: usize, C: Combine<N>, I: Index> Task for ScatterHandful<'_, N, C, I> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> bool {
-        let Self { table, source, indices, .. } = self;
-        with_length!(indices, source => with_words!(indices, I, words => {
-            let Some(offsets) = Offsets::check_few(words, limit::<I>(table.len())) else { return false };
-            transfer::scatter_near::<N, C, _, S>(simd, table, offsets, source);
-        }));
-        true
-    }
 }
 
 /// `destination[i] = table[indices[i]]`; false if a lane is out of range, and nothing was written.
@@ -158,27 +137,34 @@ pub(super) fn scatter_checked<T: Element, I: Index>(
 ) -> bool {
     with_combine!(T::TYPE, atomic, N, C => {
         let (table, source) = (bytemuck::cast_slice_mut(table), bytemuck::cast_slice(source));
-        backend.run(ScatterChecked::<N, C, I> { table, source, indices, combine: PhantomData })
+        backend.run(ScatterChecked::<N, C, I, false> { table, source, indices, combine: PhantomData })
     })
 }
 
-struct ScatterChecked<'a, const N: usize, C, I> {
+struct ScatterChecked<'a, const N: usize, C, I, const IS_HANDFUL: bool> {
     table: &'a mut [[u8; N]],
     source: &'a [[u8; N]],
     indices: &'a [I],
     combine: PhantomData<C>,
 }
 
-impl<const N: usize, C: Combine<N>, I: Index> Task for ScatterChecked<'_, N, C, I> {
+impl<const N: usize, C: Combine<N>, I: Index, const IS_HANDFUL: bool> Task for ScatterChecked<'_, N, C, I, IS_HANDFUL> {
     type Output = bool;
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> bool {
         let Self { table, source, indices, .. } = self;
-        with_words!(indices, I, words => {
-            let Some(offsets) = Offsets::look(simd, words, limit::<I>(table.len())) else { return false };
-            transfer::scatter_near::<N, C, _, S>(simd, table, offsets, source);
-        });
+        if IS_HANDFUL {
+            with_length!(indices, source => with_words!(indices, I, words => {
+                let Some(offsets) = Offsets::check_few(words, limit::<I>(table.len())) else { return false };
+                transfer::scatter_near::<N, C, _, S>(simd, table, offsets, source);
+            }));
+        } else {
+            with_words!(indices, I, words => {
+                let Some(offsets) = Offsets::look(simd, words, limit::<I>(table.len())) else { return false };
+                transfer::scatter_near::<N, C, _, S>(simd, table, offsets, source);
+            });
+        }
         true
     }
 }

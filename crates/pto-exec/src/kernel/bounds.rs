@@ -101,22 +101,21 @@ impl Resolver {
         Self { part: Some(part), ..self }
     }
 
-    /// The words themselves, if lanes that were looked at go where they say.
-    #[inline(always)]
-    pub(crate) fn checked<'a, W: Word>(&self, words: &'a [W]) -> Option<Resolved<'a, W>> {
-        let offsets = || Offsets::check(words, self.capacity).unwrap_or_else(|| unresolved());
-        self.is_identity().then(|| Resolved { offsets: offsets(), positions: None, outside: 0 })
-    }
-
-    /// Resolves at most [`BLOCK`] words to offsets below the capacity, or the length of the part.
+    /// Resolves at most [`BLOCK`] words to offsets below the capacity, or the length of the part. The block is made when
+    /// it is needed first.
     #[inline(always)]
     pub(crate) fn resolve<'a, W: Word, S: Simd>(
         &self,
         simd: S,
         words: &'a [W],
-        block: &'a mut Block<W>,
+        block: &'a mut Option<Block<W>>,
     ) -> Resolved<'a, W> {
-        let Block { remapped, kept, positions } = block;
+        // Never `None`: lanes were checked before, or are below the capacity by what happens below.
+        let inside = |words| Offsets::check(words, self.capacity).unwrap_or_else(|| unresolved());
+        if self.is_identity() {
+            return Resolved { offsets: inside(words), positions: None, outside: 0 };
+        }
+        let Block { remapped, kept, positions } = block.get_or_insert_with(Block::new);
         let outside = match self.bounds {
             Bounds::Checked => 0,
             _ => count_outside(words, self.capacity),
@@ -134,9 +133,7 @@ impl Resolver {
             let (offsets, positions) = Offsets::keep(simd, words, (base, length), kept, positions);
             return Resolved { offsets, positions: Some(positions), outside };
         }
-        // Never `None`: lanes were checked before, or are below the capacity by what happened above.
-        let offsets = Offsets::check(words, self.capacity).unwrap_or_else(|| unresolved());
-        Resolved { offsets, positions: None, outside }
+        Resolved { offsets: inside(words), positions: None, outside }
     }
 }
 
@@ -187,7 +184,7 @@ mod tests {
 
         #[inline(always)]
         fn run<S: Simd>(self, simd: S) -> Self::Output {
-            let mut block = Block::new();
+            let mut block = None;
             let resolved = self.0.resolve(simd, self.1, &mut block);
             let offsets = resolved.offsets.words().iter().map(|w| w.get()).collect();
             (offsets, resolved.positions.map(<[u32]>::to_vec), resolved.outside)

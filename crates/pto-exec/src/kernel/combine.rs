@@ -11,6 +11,9 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
     /// The old content matters: the machine's own loads ask for a slot's cache line early.
     const READS: bool = true;
 
+    /// New values are made ready many at a time, by [`widen`](Self::widen), before they are combined one by one.
+    const WIDENS: bool = false;
+
     /// Runs a task that combines element by element, with an instruction set where that matters.
     #[inline(always)]
     fn enter<T: Task>(_: Backend, task: T) -> T::Output {
@@ -39,9 +42,6 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
     fn combine_tame<S: Simd>(simd: S, old: [u8; N], new: [u8; N]) -> [u8; N] {
         Self::combine(simd, old, new)
     }
-
-    /// New values are made ready many at a time, by [`widen`](Self::widen), before they are combined one by one.
-    const WIDENS: bool = false;
 
     /// Makes new values ready for [`combine_wide`](Self::combine_wide).
     #[inline(always)]
@@ -328,6 +328,8 @@ impl Combine<8> for Add<f64> {
 }
 
 impl Combine<2> for Add<f16> {
+    const WIDENS: bool = true;
+
     #[inline(always)]
     fn enter<T: Task>(backend: Backend, task: T) -> T::Output {
         backend.run(task)
@@ -337,8 +339,6 @@ impl Combine<2> for Add<f16> {
     fn combine<S: Simd>(simd: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
         simd.add_f16(u16::from_le_bytes(old), u16::from_le_bytes(new)).to_le_bytes()
     }
-
-    const WIDENS: bool = true;
 
     #[inline(always)]
     fn widen<S: Simd>(simd: S, new: &[[u8; 2]], wide: &mut [f32]) {
@@ -357,12 +357,12 @@ impl Combine<2> for Add<f16> {
 }
 
 impl Combine<2> for Add<bf16> {
+    const WIDENS: bool = true;
+
     #[inline(always)]
     fn combine<S: Simd>(simd: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
         Self::combine_wide(simd, old, widened_bf16(new))
     }
-
-    const WIDENS: bool = true;
 
     #[inline(always)]
     fn widen<S: Simd>(_: S, new: &[[u8; 2]], wide: &mut [f32]) {

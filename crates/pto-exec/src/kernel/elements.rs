@@ -180,10 +180,7 @@ impl<'b, 'a: 'b, W: Word> Task for Resolve<'a, 'b, W> {
                 words
             }
         };
-        let mut resolved = match resolver.checked(words) {
-            Some(resolved) => resolved,
-            None => resolver.resolve(simd, words, buffers.block.get_or_insert_with(Block::new)),
-        };
+        let mut resolved = resolver.resolve(simd, words, &mut buffers.block);
         if *map != AddressMap::Linear {
             let addresses = &mut buffers.addresses.get_or_insert([W::put(0); BLOCK])[..resolved.offsets.len()];
             for (address, word) in addresses.iter_mut().zip(resolved.offsets.words()) {

@@ -2,10 +2,7 @@
 
 use super::elements::Moved;
 use super::offsets::{AnyOffsets, Word};
-use super::simd::{self, Backend, Simd, Streams, Task};
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
+use super::simd::{self, Backend, LINE, Simd, Streams, Task};
 
 /// Rows of up to this many bytes are asked for before they are copied through the caches.
 const ASKED_BYTES: usize = 512;

@@ -155,6 +155,10 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
     let all = offsets.words();
+    // The machine's prefetchers lose the two streams among all the other accesses. Not so where these are loads from the
+    // second-level cache, and the streams not much farther away: there what is asked for only takes the slots' place. A
+    // block's values that are widened are wanted all at once.
+    let asks_streams = C::WIDENS || !C::READS || !is_in_second(table) || tile.len() >= LONG_RUN;
     for (i, words) in all.chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
         if let Some(slot) = common(words) {
@@ -163,10 +167,7 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             let values = (0..words.len()).map(|k| tile[run.start + k * run.step]);
             *slot = values.fold(*slot, |old, new| C::combine(simd, old, new));
         } else if run.step == 1 {
-            if C::WIDENS || !C::READS || !is_in_second(table) || tile.len() >= LONG_RUN {
-                // The machine's prefetchers lose the two streams among all the other accesses. Not so where these are loads
-                // from the second-level cache, and the streams not much farther away: there what is asked for only takes
-                // the slots' place. A block's values that are widened are wanted all at once.
+            if asks_streams {
                 let next = (i + 1) * BLOCK;
                 (0..BLOCK).step_by(64 / W::BYTES).for_each(|k| simd::prefetch(all, next + k));
                 (0..BLOCK).step_by(64 / N).for_each(|k| simd::prefetch(tile, run.start + BLOCK + k));

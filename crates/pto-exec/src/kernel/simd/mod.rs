@@ -19,7 +19,7 @@ use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 use avx512::Avx512;
 use portable::Portable;
-pub(crate) use stream::Streams;
+pub(crate) use stream::{LINE, Streams};
 
 use super::offsets::{Offsets, Word};
 

@@ -5,7 +5,7 @@
 use core::marker::PhantomData;
 
 /// Bytes of a cache line.
-pub(super) const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 
 /// The right to such stores. They are not ordered with others, so the end of this value waits for them: whoever learns
 /// afterwards that a transfer is done finds its data there.
