@@ -17,18 +17,26 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-cargo test --workspace --no-fail-fast
-
+suites=()
 for suite in crates/*/tests/*.sh; do
-  [ -e "$suite" ] || continue
-  if [ "${1:-}" != --all ] && grep -q '^# long$' "$suite"; then
+  if [ "${1:-}" = --all ] || ! grep -q '^# long$' "$suite"; then
+    suites+=("$suite")
+  else
     echo "== $suite: only with --all"
-    continue
   fi
+done
+
+# MPI, and what each suite names in a line `# packages: ...`.
+install_packages libopenmpi-dev openmpi-bin libclang-dev gcc libc6-dev pkg-config \
+  $(sed -n 's/^# packages: //p' "${suites[@]}" | tr ' ' '\n' | sort -u)
+
+# One build for all: with other features most of it would be built again.
+cargo test --workspace --features pto-cli/mpi --no-fail-fast
+
+BUILT=$(readlink -f "${CARGO_TARGET_DIR:-target}")/debug
+export BUILT
+for suite in "${suites[@]}"; do
   echo "== $suite"
-  # A suite names the packages it needs in a line `# packages: ...`.
-  packages=$(sed -n 's/^# packages: //p' "$suite")
-  [ -z "$packages" ] || install_packages $packages
   # What hangs fails, instead of keeping the machine.
   timeout --kill-after=10 1200 bash "$suite"
 done

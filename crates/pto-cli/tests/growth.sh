@@ -5,10 +5,8 @@
 # long
 # packages: valgrind python3
 set -euo pipefail
-cd "$(dirname "$0")/.."
 
-cargo build --quiet --bin pto
-pto=$(cd ../.. && readlink -f "${CARGO_TARGET_DIR:-target}")/debug/pto
+pto=$BUILT/pto # which `test.sh` names
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

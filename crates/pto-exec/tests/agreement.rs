@@ -154,7 +154,7 @@ fn mask_program() -> impl Strategy<Value = Program> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(5_000), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(2_500), ..ProptestConfig::default() })]
 
     #[test]
     fn memory_instructions_agree(program in memory_program()) {

@@ -3,13 +3,9 @@
 # packages: python3 python3-venv
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-cd "$here/../../.."
-
-cargo build --quiet -p pto-cli
-pto=${CARGO_TARGET_DIR:-target}/debug/pto
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 python3 -m venv "$scratch/venv"
 "$scratch/venv/bin/pip" install --quiet --disable-pip-version-check 'pygls==2.1.1' 'lsprotocol==2025.0.0'
-"$scratch/venv/bin/python" "$here/client.py" "$pto"
+"$scratch/venv/bin/python" "$here/client.py" "$BUILT/pto" # which `test.sh` names

@@ -16,7 +16,7 @@ use crate::kernel::elements::Outside;
 use crate::kernel::kind::with_combine;
 use crate::kernel::simd::{Backend, Simd, Task, run_plain};
 use crate::kernel::transfer;
-use crate::kernel::{AnyOffsets, Offsets};
+use crate::kernel::{AnyOffsets, Offsets, Word};
 
 /// Lanes up to which a call without a policy is a loop where it is written.
 pub(super) const HANDFUL: usize = 16;
@@ -82,10 +82,11 @@ pub(super) fn scatter_handful<T: Element, I: Index>(
     indices: &[I],
     atomic: Atomic,
 ) -> bool {
-    with_combine!(T::TYPE, atomic, N, C => {
+    let limit = limit::<I>(table.len());
+    with_combine!(T::TYPE, atomic, N, C => with_words!(indices, I, words => {
         let (table, source) = (bytemuck::cast_slice_mut(table), bytemuck::cast_slice(source));
-        run_plain(ScatterChecked::<N, C, I, true> { table, source, indices, combine: PhantomData })
-    })
+        run_plain(ScatterChecked::<N, C, _, true> { table, source, words, limit, combine: PhantomData })
+    }))
 }
 
 /// `destination[i] = table[indices[i]]`; false if a lane is out of range, and nothing was written.
@@ -96,32 +97,36 @@ pub(super) fn gather_checked<T: Element, I: Index>(
     table: &[T],
     indices: &[I],
 ) -> bool {
-    backend.run(GatherChecked { destination, table, indices })
+    let limit = limit::<I>(table.len());
+    with_combine!(T::TYPE, Atomic::None, N, C => with_words!(indices, I, words => {
+        let (destination, table) = (bytemuck::cast_slice_mut(destination), bytemuck::cast_slice(table));
+        backend.run(GatherChecked::<N, _> { destination, table, words, limit })
+    }))
 }
 
-struct GatherChecked<'a, T, I> {
-    destination: &'a mut [T],
-    table: &'a [T],
-    indices: &'a [I],
+/// For the width of elements and indices alone: what the types are else makes no difference, and would be compiled anew.
+struct GatherChecked<'a, const N: usize, W> {
+    destination: &'a mut [[u8; N]],
+    table: &'a [[u8; N]],
+    words: &'a [W],
+    limit: u64,
 }
 
-impl<T: Element, I: Index> Task for GatherChecked<'_, T, I> {
+impl<const N: usize, W: Word> Task for GatherChecked<'_, N, W> {
     type Output = bool;
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> bool {
-        let Self { destination, table, indices } = self;
-        with_words!(indices, I, words => {
-            let Some(offsets) = Offsets::look(simd, words, limit::<I>(table.len())) else { return false };
-            match offsets.into() {
-                // Whatever the size of the table: few lanes touch few lines of it.
-                AnyOffsets::Narrow(offsets) if size_of::<T>() == 4 => {
-                    let (destination, table) = (bytemuck::cast_slice_mut(destination), bytemuck::cast_slice(table));
-                    simd.gather4(destination, table, offsets, None);
-                }
-                _ => transfer::gather_each(destination, table, offsets),
+        let Self { destination, table, words, limit } = self;
+        let Some(offsets) = Offsets::look(simd, words, limit) else { return false };
+        match offsets.into() {
+            // Whatever the size of the table: few lanes touch few lines of it.
+            AnyOffsets::Narrow(offsets) if N == 4 => {
+                let (destination, table) = (bytemuck::cast_slice_mut(destination), bytemuck::cast_slice(table));
+                simd.gather4(destination, table, offsets, None);
             }
-        });
+            _ => transfer::gather_each(destination, table, offsets),
+        }
         true
     }
 }
@@ -135,35 +140,35 @@ pub(super) fn scatter_checked<T: Element, I: Index>(
     indices: &[I],
     atomic: Atomic,
 ) -> bool {
-    with_combine!(T::TYPE, atomic, N, C => {
+    let limit = limit::<I>(table.len());
+    with_combine!(T::TYPE, atomic, N, C => with_words!(indices, I, words => {
         let (table, source) = (bytemuck::cast_slice_mut(table), bytemuck::cast_slice(source));
-        backend.run(ScatterChecked::<N, C, I, false> { table, source, indices, combine: PhantomData })
-    })
+        backend.run(ScatterChecked::<N, C, _, false> { table, source, words, limit, combine: PhantomData })
+    }))
 }
 
-struct ScatterChecked<'a, const N: usize, C, I, const IS_HANDFUL: bool> {
+struct ScatterChecked<'a, const N: usize, C, W, const IS_HANDFUL: bool> {
     table: &'a mut [[u8; N]],
     source: &'a [[u8; N]],
-    indices: &'a [I],
+    words: &'a [W],
+    limit: u64,
     combine: PhantomData<C>,
 }
 
-impl<const N: usize, C: Combine<N>, I: Index, const IS_HANDFUL: bool> Task for ScatterChecked<'_, N, C, I, IS_HANDFUL> {
+impl<const N: usize, C: Combine<N>, W: Word, const IS_HANDFUL: bool> Task for ScatterChecked<'_, N, C, W, IS_HANDFUL> {
     type Output = bool;
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> bool {
-        let Self { table, source, indices, .. } = self;
+        let Self { table, source, words, limit, .. } = self;
         if IS_HANDFUL {
-            with_length!(indices, source => with_words!(indices, I, words => {
-                let Some(offsets) = Offsets::check_few(words, limit::<I>(table.len())) else { return false };
-                transfer::scatter_near::<N, C, _, S>(simd, table, offsets, source);
-            }));
-        } else {
-            with_words!(indices, I, words => {
-                let Some(offsets) = Offsets::look(simd, words, limit::<I>(table.len())) else { return false };
+            with_length!(words, source => {
+                let Some(offsets) = Offsets::check_few(words, limit) else { return false };
                 transfer::scatter_near::<N, C, _, S>(simd, table, offsets, source);
             });
+        } else {
+            let Some(offsets) = Offsets::look(simd, words, limit) else { return false };
+            transfer::scatter_near::<N, C, _, S>(simd, table, offsets, source);
         }
         true
     }

@@ -71,6 +71,7 @@ macro_rules! with_combine {
             ($size:literal, $kind:ty) => {{
                 #[allow(dead_code, reason = "the body may need the type alone")]
                 const $n: usize = $size;
+                #[allow(dead_code, reason = "the body may need the width alone")]
                 type $c = $kind;
                 $body
             }};
