@@ -181,13 +181,12 @@ def torch_calls(case):
 def jax_calls(case):
     import jax
     import jax.numpy as jnp
-    indices = jnp.asarray(case.indices.astype(np.int64 if case.operation == "wrap" else np.int32))
-    if case.operation == "wrap":
-        indices = jnp.asarray((case.indices % len(case.table)).astype(np.int32))
+    indices = jnp.asarray(case.indices.astype(np.uint32 if case.operation == "wrap" else np.int32))
     table, payload = jnp.asarray(case.table), jnp.asarray(case.payload)
     functions = {
         "gather": lambda t, p, i: jnp.take(t, i, axis=0, mode="clip"),
-        "wrap": lambda t, p, i: jnp.take(t, i, axis=0, mode="wrap"),
+        # A few percent quicker than `mode="wrap"`.
+        "wrap": lambda t, p, i: jnp.take(t, i % np.uint32(len(case.table)), axis=0, mode="clip"),
         "scatter": lambda t, p, i: t.at[i].set(p, mode="promise_in_bounds"),
         "skip": lambda t, p, i: t.at[i].set(p, mode="drop"),
         "add": lambda t, p, i: t.at[i].add(p, mode="promise_in_bounds"),

@@ -10,7 +10,7 @@ use super::share::Sample;
 use super::{Engine, cuts};
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::{Bounds, Part};
-use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run, gather};
+use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run, gather, gather_remapped};
 use crate::kernel::kind::{Kernel, PartLanes, WholeLanes, kernel};
 use crate::kernel::partition::{Chunking, Partition, Split, entry_bytes};
 use crate::kernel::simd::Streams;
@@ -142,9 +142,11 @@ impl Engine {
 
     fn gather_part(&self, out: Out, lookup: &Lookup<'_>, run: Run, tile: &mut [u8], table: &[u8]) -> usize {
         let streams = out.streams.then(Streams::new);
-        lookup.for_each_block(self.backend, run, &mut |moved| {
-            gather((self.backend, streams.as_ref()), out.size, tile, moved, table);
-        })
+        let way = (self.backend, streams.as_ref());
+        if let Some(outside) = gather_remapped(way, out.size, tile, (lookup, run), table) {
+            return outside;
+        }
+        lookup.for_each_block(self.backend, run, &mut |moved| gather(way, out.size, tile, moved, table))
     }
 
     /// True if an output of this many bytes is written past the caches.

@@ -96,6 +96,11 @@ impl Resolver {
         self.bounds == Bounds::Checked && self.part.is_none()
     }
 
+    /// True if every lane goes somewhere, whatever its index.
+    pub(crate) fn is_total(&self) -> bool {
+        matches!(self.bounds, Bounds::Clamp | Bounds::Wrap) && self.part.is_none()
+    }
+
     /// The same for lanes that resolve into a part of the capacity.
     pub(crate) fn within(self, part: Part) -> Self {
         Self { part: Some(part), ..self }

@@ -5,7 +5,7 @@ use super::address::AddressMap;
 use super::bounds::{Block, Resolved, Resolver, count_outside};
 use super::lanes::{LaneReader, Strided};
 use super::offsets::{AnyOffsets, Offsets, Word};
-use super::simd::{Backend, Simd, Streams, Task};
+use super::simd::{self, Backend, Simd, Streams, Task};
 use super::transfer;
 
 /// Index lanes and payload positions that belong together.
@@ -221,6 +221,94 @@ pub(crate) fn gather(
         2 => gather_as::<2>(backend, streams, tile, moved, table),
         4 => gather_as::<4>(backend, streams, tile, moved, table),
         _ => gather_as::<8>(backend, streams, tile, moved, table),
+    }
+}
+
+/// As [`gather`] for a run of which no lane is dropped, whatever its index; returns how many were out of range. `None` if
+/// lanes are dropped, or do not lie in memory as words that are offsets once they are resolved.
+pub(crate) fn gather_remapped(
+    (backend, streams): (Backend, Option<&Streams>),
+    size: usize,
+    tile: &mut [u8],
+    (lookup, run): (&Lookup<'_>, Run),
+    table: &[u8],
+) -> Option<usize> {
+    if !lookup.resolver.is_total() || !lookup.is_narrow() || run.payload.step != 1 {
+        return None;
+    }
+    let (words, resolver) = (lookup.reader.native(run.idx, run.length)?, lookup.resolver);
+    let tile = &mut tile[run.payload.start * size..][..run.length * size];
+    macro_rules! gathered {
+        ($n:literal) => {{
+            let (tile, table) = (tile.as_chunks_mut::<$n>().0, table.as_chunks::<$n>().0);
+            backend.run(GatherRemapped { tile, table, words, resolver, streams })
+        }};
+    }
+    Some(match size {
+        1 => gathered!(1),
+        2 => gathered!(2),
+        4 => gathered!(4),
+        _ => gathered!(8),
+    })
+}
+
+/// Lanes that are resolved and then gathered. So few that the machine resolves the next ones while loads are under way.
+const AT_ONCE: usize = 64;
+
+struct GatherRemapped<'a, const N: usize> {
+    tile: &'a mut [[u8; N]],
+    table: &'a [[u8; N]],
+    words: &'a [[u8; 4]],
+    resolver: Resolver,
+    streams: Option<&'a Streams>,
+}
+
+impl<const N: usize> Task for GatherRemapped<'_, N> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> usize {
+        let Self { tile, words, .. } = self;
+        // Whole lines are written after these.
+        let head = tile.as_ptr().align_offset(simd::LINE).min(AT_ONCE).min(words.len());
+        let ((first, tile), (first_words, words)) = (tile.split_at_mut(head), words.split_at(head));
+        let ((tiles, last), (chunks, last_words)) = (tile.as_chunks_mut::<AT_ONCE>(), words.as_chunks::<AT_ONCE>());
+        let some = Remapped { table: self.table, resolver: self.resolver, streams: self.streams };
+        let mut block = None;
+        let mut outside = some.gather(simd, first, first_words, &mut block);
+        for (i, (tile, chunk)) in tiles.iter_mut().zip(chunks).enumerate() {
+            // The machine's prefetchers lose the stream among the other accesses.
+            (0..AT_ONCE).step_by(16).for_each(|k| simd::prefetch(words, (i + 8) * AT_ONCE + k));
+            outside += some.gather(simd, tile, chunk, &mut block);
+        }
+        outside + some.gather(simd, last, last_words, &mut block)
+    }
+}
+
+struct Remapped<'a, const N: usize> {
+    table: &'a [[u8; N]],
+    resolver: Resolver,
+    streams: Option<&'a Streams>,
+}
+
+impl<const N: usize> Remapped<'_, N> {
+    /// Gathers some lanes; returns how many were out of range.
+    #[inline(always)]
+    fn gather<S: Simd>(
+        &self,
+        simd: S,
+        tile: &mut [[u8; N]],
+        words: &[[u8; 4]],
+        block: &mut Option<Block<[u8; 4]>>,
+    ) -> usize {
+        let resolved = self.resolver.resolve(simd, words, block);
+        if N == 4 && self.table.len() <= GATHER_ELEMENTS {
+            let (tile, table) = (bytemuck::cast_slice_mut(tile), bytemuck::cast_slice(self.table));
+            simd.gather4(tile, table, resolved.offsets, self.streams);
+        } else {
+            transfer::gather_each(tile, self.table, resolved.offsets);
+        }
+        resolved.outside
     }
 }
 
