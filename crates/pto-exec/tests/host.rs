@@ -327,6 +327,49 @@ fn long_scatters_are_the_same_on_any_number_of_threads() {
     }
 }
 
+/// Slots of large tables are asked for ahead, and those of the last lanes are not: any number of lanes, on the direct ways.
+#[test]
+fn any_number_of_lanes_into_a_large_table() {
+    fn agree<T: Element + Default + PartialEq>(number: fn(u64) -> T, add: fn(T, T) -> T) {
+        let size = (16 << 20) / size_of::<T>() + 3;
+        let mut expected: Vec<T> = random(3).map(|x| number(x % 100)).take(size).collect();
+        let mut table = expected.clone();
+        let direct = [1, 2].map(|threads| {
+            let engine = Engine::new().with_threads(NonZeroUsize::new(threads).expect("not zero"));
+            engine.with_method(if threads == 1 { Method::Direct } else { Method::Owned })
+        });
+        for lanes in [1, 31, 32, 33, 64, 127, 128, 129, 130, 160, 161, 255, 256, 257, 384, 385, 4097, (1 << 20) + 5] {
+            let indices: Vec<u32> =
+                random(lanes).map(|x| (x % (size as u64 + 9)) as u32).take(lanes as usize).collect();
+            let inside: Vec<u32> = indices.iter().map(|index| index % size as u32).collect();
+            let source: Vec<T> = random(lanes + 1).map(|x| number(x % 100)).take(indices.len()).collect();
+            for engine in &direct {
+                for (atomic, indices, oob) in [
+                    (Atomic::None, &inside, OutOfBounds::Undefined),
+                    (Atomic::Add, &inside, OutOfBounds::Undefined),
+                    (Atomic::None, &indices, OutOfBounds::Skip),
+                    (Atomic::Add, &indices, OutOfBounds::Skip),
+                ] {
+                    engine.scatter(&mut table, &source, indices, atomic, oob).expect("a policy");
+                    for (index, value) in indices.iter().zip(&source) {
+                        if let Some(slot) = expected.get_mut(*index as usize) {
+                            *slot = if atomic == Atomic::Add { add(*slot, *value) } else { *value };
+                        }
+                    }
+                    let mut read = vec![T::default(); inside.len()];
+                    engine.gather(&mut read, &table, &inside, OutOfBounds::Undefined).expect("in range");
+                    let same = read.iter().zip(&inside).all(|(value, index)| *value == expected[*index as usize]);
+                    assert!(same, "{lanes} lanes, {atomic:?}, {oob:?}, {engine:?}");
+                }
+            }
+        }
+        assert!(table == expected, "a slot that no lane names");
+    }
+    agree::<f32>(|x| x as f32, |a, b| a + b);
+    agree::<half::f16>(|x| half::f16::from_f32(x as f32), |a, b| half::f16::from_f32(a.to_f32() + b.to_f32()));
+    agree::<i64>(|x| x as i64, i64::wrapping_add);
+}
+
 /// A lane out of range at the very end of a long scatter leaves the table as it was, whatever the way.
 #[test]
 fn a_late_fault_leaves_no_trace() {

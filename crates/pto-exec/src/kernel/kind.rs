@@ -17,7 +17,7 @@ use super::offsets::{AnyOffsets, KEEP, KeptLanes, Offsets, Word};
 use super::partition::Entry;
 use super::rows::{Ask, RowBlock, prefetch};
 use super::simd::{self, Backend, Simd, Task};
-use super::transfer;
+use super::transfer::{self, FAR};
 
 /// What a scatter does to the elements of a table.
 pub(crate) trait Kernel: Sync + fmt::Debug {
@@ -231,17 +231,17 @@ impl<const N: usize, C: Combine<N>> Task for ScatterPart<'_, N, C> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let Self { table, lanes: PartLanes { words, part }, values, .. } = self;
-        let mut kept = KeptLanes::<N>::new(part);
+        let (length, mut kept) = (words.len(), KeptLanes::<N>::new(part));
         for (words, values) in words.chunks(KEEP).zip(values.chunks(KEEP)) {
             kept.add(simd, words, values);
             let (offsets, values) = kept.all();
             // The last ones wait for those to come, whose slots are asked for in the meantime.
-            let count = offsets.len().saturating_sub(transfer::AHEAD);
-            transfer::scatter_first::<N, C, _, S>(simd, table, offsets, values, count);
+            let count = offsets.len().saturating_sub(transfer::lookahead::<N, C>(table, length));
+            transfer::scatter_first::<N, C, _, S>(simd, table, offsets, values, (count, length));
             kept.take_off(count);
         }
         let (offsets, values) = kept.all();
-        transfer::scatter_first::<N, C, _, S>(simd, table, offsets, values, offsets.len());
+        transfer::scatter_first::<N, C, _, S>(simd, table, offsets, values, (offsets.len(), length));
     }
 }
 
@@ -320,10 +320,7 @@ fn from<T>(entries: &[T], start: usize) -> &[T] {
     &entries[start.min(entries.len())..]
 }
 
-/// Entries between asking for a slot and combining it.
-const FAR: usize = 128;
-
-/// The same, the second time.
+/// Entries between asking for a slot the second time and combining it.
 const NEAR: usize = transfer::AHEAD;
 
 /// Combines entries, in order. With each one a slot further on is asked for into the second-level cache, and, where it is

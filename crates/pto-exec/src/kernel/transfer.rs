@@ -47,6 +47,55 @@ const SECOND_BYTES: usize = 1 << 21;
 /// Values from which on they come from memory.
 const LONG_RUN: usize = 1 << 21;
 
+/// Of larger tables most slots come from beyond the second-level cache.
+const FAR_BYTES: usize = 1 << 23;
+
+/// Lanes between asking for a slot of a far table and combining it. It is asked for into the second-level cache, which waits
+/// for more lines at a time than the first.
+pub(crate) const FAR: usize = 128;
+
+#[inline(always)]
+fn is_far<const N: usize>(table: &[[u8; N]]) -> bool {
+    table.len() > FAR_BYTES / N
+}
+
+/// Lanes from which on their slots of a far table are asked for [far ahead](FAR). Shorter runs wait for the addresses of its
+/// pages more than for its slots, and asking for both twice takes a fifth longer.
+const FAR_LANES: usize = 1 << 20;
+
+/// Lanes between asking for a slot and combining it, at most, in a run of some length.
+#[inline(always)]
+pub(crate) fn lookahead<const N: usize, C: Combine<N>>(table: &[[u8; N]], length: usize) -> usize {
+    if is_far(table) && length >= FAR_LANES && !C::WIDENS { FAR } else { AHEAD }
+}
+
+/// Combines the k-th value into `table[words[k]]`, in order, asking for the slots of the words that follow: into the
+/// second-level cache and, where they are only stored to, once more into the first. `all` begins with `words`.
+///
+/// A function of its own: with it inside, the loops for near tables get slower by a quarter.
+///
+/// # Safety
+/// All words are below `table.len()`.
+#[inline(never)]
+unsafe fn combine_far<const N: usize, C: Combine<N>, W: Word, S: Simd>(
+    simd: S,
+    table: &mut [[u8; N]],
+    words: &[W],
+    values: &[[u8; N]],
+    all: &[W],
+) {
+    for (k, (word, new)) in words.iter().zip(values).enumerate() {
+        if let Some(far) = all.get(k + FAR) {
+            simd::prefetch_far(table, far.get() as usize);
+        }
+        if let (false, Some(near)) = (C::READS, all.get(k + AHEAD)) {
+            simd::prefetch(table, near.get() as usize);
+        }
+        // SAFETY: the caller vouches for all words.
+        C::put(simd, unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+    }
+}
+
 /// True if slots come from the second-level cache.
 #[inline(always)]
 fn is_in_second<const N: usize>(table: &[[u8; N]]) -> bool {
@@ -159,6 +208,7 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     // second-level cache, and the streams not much farther away: there what is asked for only takes the slots' place. A
     // block's values that are widened are wanted all at once.
     let asks_streams = C::WIDENS || !C::READS || !is_in_second(table) || tile.len() >= LONG_RUN;
+    let asks_far = lookahead::<N, C>(table, all.len()) == FAR;
     for (i, words) in all.chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
         if let Some(slot) = common(words) {
@@ -175,7 +225,13 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             let values = &tile[run.start..][..words.len()];
             let ahead = &all[(i * BLOCK + AHEAD).min(all.len())..];
             // SAFETY: every word is below `offsets.limit() <= table.len()` by the first assertion.
-            unsafe { combine_dense::<N, C, W, S>(simd, table, words, values, ahead) };
+            unsafe {
+                if asks_far {
+                    combine_far::<N, C, W, S>(simd, table, words, values, &all[i * BLOCK..]);
+                } else {
+                    combine_dense::<N, C, W, S>(simd, table, words, values, ahead);
+                }
+            }
         } else {
             for (k, word) in words.iter().enumerate() {
                 // SAFETY: as above; the position grows with `k` and is below `tile.len()` for the last one by the
@@ -189,14 +245,15 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     }
 }
 
-/// As [`scatter`] for dense values, the first `count` lanes of them. The slots of those that come later are asked for.
+/// As [`scatter`] for dense values, the first `count` lanes of them, of a run of some length. The slots of those that come
+/// later are asked for.
 #[inline(always)]
 pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     simd: S,
     table: &mut [[u8; N]],
     offsets: Offsets<'_, W>,
     values: &[[u8; N]],
-    count: usize,
+    (count, length): (usize, usize),
 ) {
     assert_inside(offsets, table.len());
     let (all, values) = (offsets.words(), &values[..count]);
@@ -209,7 +266,13 @@ pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     for (i, (words, values)) in words.chunks(BLOCK).zip(values.chunks(BLOCK)).enumerate() {
         let ahead = &all[(i * BLOCK + AHEAD).min(all.len())..];
         // SAFETY: every word is below `table.len()` by the assertion above.
-        unsafe { combine_dense::<N, C, W, S>(simd, table, words, values, ahead) };
+        unsafe {
+            if lookahead::<N, C>(table, length) == FAR {
+                combine_far::<N, C, W, S>(simd, table, words, values, &all[i * BLOCK..]);
+            } else {
+                combine_dense::<N, C, W, S>(simd, table, words, values, ahead);
+            }
+        }
     }
 }
 
@@ -262,10 +325,14 @@ pub(crate) fn gather<const N: usize, W: Word>(
 ) {
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
-    if run.step == 1 {
-        return gather_each(&mut tile[run.start..][..offsets.len()], table, offsets);
+    let words = offsets.words();
+    if run.step == 1 && !is_far(table) {
+        return gather_each(&mut tile[run.start..][..words.len()], table, offsets);
     }
-    for (k, word) in offsets.words().iter().enumerate() {
+    for (k, word) in words.iter().enumerate() {
+        if let (true, Some(far)) = (is_far(table), words.get(k + FAR)) {
+            simd::prefetch_far(table, far.get() as usize);
+        }
         // SAFETY: as in `scatter`.
         unsafe {
             *tile.get_unchecked_mut(run.start + k * run.step) = *table.get_unchecked(word.get() as usize);
