@@ -41,12 +41,6 @@ fn is_near<const N: usize>(table: &[[u8; N]]) -> bool {
     table.len() <= NEAR_BYTES / N
 }
 
-/// Tables of up to this many bytes fit the second-level cache of most machines.
-const SECOND_BYTES: usize = 1 << 21;
-
-/// Values from which on they come from memory.
-const LONG_RUN: usize = 1 << 21;
-
 /// Of larger tables most slots come from beyond the second-level cache.
 const FAR_BYTES: usize = 1 << 23;
 
@@ -96,12 +90,6 @@ unsafe fn combine_far<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     }
 }
 
-/// True if slots come from the second-level cache.
-#[inline(always)]
-fn is_in_second<const N: usize>(table: &[[u8; N]]) -> bool {
-    !is_near(table) && table.len() <= SECOND_BYTES / N
-}
-
 /// Puts the k-th value to `table[words[k]]`, in order, asking for the slots of `ahead` on the way.
 ///
 /// # Safety
@@ -128,7 +116,7 @@ unsafe fn put_all<const N: usize, V, W: Word>(
     }
 }
 
-/// As [`put_all`] for dense values, asking for nothing.
+/// As [`put_all`] for dense values, asking for no slots. `ask` is called before every 16 lanes, with their position.
 ///
 /// # Safety
 /// All words are below `table.len()`.
@@ -137,16 +125,20 @@ unsafe fn put_dense<const N: usize, V: Copy, W: Word>(
     table: &mut [[u8; N]],
     words: &[W],
     values: &[V],
+    ask: impl Fn(usize),
     put: impl Fn(&mut [u8; N], V),
 ) {
     let length = words.len().min(values.len());
-    let (fours, words) = words[..length].as_chunks::<4>();
-    let (four_values, values) = values[..length].as_chunks::<4>();
-    // Four a turn: counting turns would take as long as moving an element.
-    for (words, values) in fours.iter().zip(four_values) {
-        for (word, new) in words.iter().zip(values) {
-            // SAFETY: the caller vouches for all words.
-            put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+    let (chunks, words) = words[..length].as_chunks::<16>();
+    let (value_chunks, values) = values[..length].as_chunks::<16>();
+    for (i, (words, values)) in chunks.iter().zip(value_chunks).enumerate() {
+        ask(16 * i);
+        // Four a turn: counting turns would take as long as moving an element.
+        for (words, values) in words.as_chunks::<4>().0.iter().zip(values.as_chunks::<4>().0) {
+            for (word, new) in words.iter().zip(values) {
+                // SAFETY: the caller vouches for all words.
+                put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+            }
         }
     }
     for (word, new) in words.iter().zip(values) {
@@ -156,7 +148,7 @@ unsafe fn put_dense<const N: usize, V: Copy, W: Word>(
 }
 
 /// Combines the k-th value into `table[words[k]]`, in order and in the quickest way for such values, up to [`BLOCK`] of
-/// them, asking for the slots of `ahead` where that helps.
+/// them, asking for the slots of `ahead` where that helps. `ask` is called before every 16 lanes, with their position.
 ///
 /// # Safety
 /// All words are below `table.len()`.
@@ -167,9 +159,20 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     words: &[W],
     values: &[[u8; N]],
     ahead: &[W],
+    ask: impl Fn(usize),
 ) {
     let mut wide = [0.0; BLOCK];
     let wide = &mut wide[..words.len()];
+    // All at once where no slots are waited for; elsewhere that would take their place.
+    let is_near = is_near(table);
+    if is_near || asks_ahead::<N, C>(table) {
+        (0..BLOCK).step_by(16).for_each(&ask);
+    }
+    let ask = |k: usize| {
+        if !is_near {
+            ask(k);
+        }
+    };
     // SAFETY: the caller vouches for all words.
     unsafe {
         if C::WIDENS {
@@ -178,16 +181,17 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
                 table,
                 words,
                 wide,
+                ask,
                 // By force: a closure on its own is compiled without the instruction set.
                 #[inline(always)]
                 |slot, new| *slot = C::combine_wide(simd, *slot, new),
             );
-        } else if is_near(table) && C::are_tame(values) {
-            put_dense(table, words, values, |slot, new| *slot = C::combine_tame(simd, *slot, new));
+        } else if is_near && C::are_tame(values) {
+            put_dense(table, words, values, ask, |slot, new| *slot = C::combine_tame(simd, *slot, new));
         } else if asks_ahead::<N, C>(table) {
             put_all(table, words, values.iter().copied(), ahead, |slot, new| C::put(simd, slot, new));
         } else {
-            put_dense(table, words, values, |slot, new| C::put(simd, slot, new));
+            put_dense(table, words, values, ask, |slot, new| C::put(simd, slot, new));
         }
     }
 }
@@ -204,10 +208,6 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
     let all = offsets.words();
-    // The machine's prefetchers lose the two streams among all the other accesses. Not so where these are loads from the
-    // second-level cache, and the streams not much farther away: there what is asked for only takes the slots' place. A
-    // block's values that are widened are wanted all at once.
-    let asks_streams = C::WIDENS || !C::READS || !is_in_second(table) || tile.len() >= LONG_RUN;
     let asks_far = lookahead::<N, C>(table, all.len()) == FAR;
     for (i, words) in all.chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
@@ -217,11 +217,12 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             let values = (0..words.len()).map(|k| tile[run.start + k * run.step]);
             *slot = values.fold(*slot, |old, new| C::combine(simd, old, new));
         } else if run.step == 1 {
-            if asks_streams {
-                let next = (i + 1) * BLOCK;
-                (0..BLOCK).step_by(64 / W::BYTES).for_each(|k| simd::prefetch(all, next + k));
-                (0..BLOCK).step_by(64 / N).for_each(|k| simd::prefetch(tile, run.start + BLOCK + k));
-            }
+            // The machine's prefetchers lose the two streams among all the other accesses.
+            let ask = |k: usize| {
+                let next = (i + 1) * BLOCK + k;
+                (0..16).step_by(64 / W::BYTES).for_each(|j| simd::prefetch(all, next + j));
+                (0..16).step_by(64 / N).for_each(|j| simd::prefetch(tile, run.start + BLOCK + k + j));
+            };
             let values = &tile[run.start..][..words.len()];
             let ahead = &all[(i * BLOCK + AHEAD).min(all.len())..];
             // SAFETY: every word is below `offsets.limit() <= table.len()` by the first assertion.
@@ -229,7 +230,7 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
                 if asks_far {
                     combine_far::<N, C, W, S>(simd, table, words, values, &all[i * BLOCK..]);
                 } else {
-                    combine_dense::<N, C, W, S>(simd, table, words, values, ahead);
+                    combine_dense::<N, C, W, S>(simd, table, words, values, ahead, ask);
                 }
             }
         } else {
@@ -270,7 +271,7 @@ pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             if lookahead::<N, C>(table, length) == FAR {
                 combine_far::<N, C, W, S>(simd, table, words, values, &all[i * BLOCK..]);
             } else {
-                combine_dense::<N, C, W, S>(simd, table, words, values, ahead);
+                combine_dense::<N, C, W, S>(simd, table, words, values, ahead, |_| ());
             }
         }
     }
@@ -373,9 +374,9 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
         if is_near(table) && C::are_tame(values) {
-            put_dense(table, words, values, |slot, new| *slot = C::combine_tame(simd, *slot, new));
+            put_dense(table, words, values, |_| (), |slot, new| *slot = C::combine_tame(simd, *slot, new));
         } else {
-            put_dense(table, words, values, |slot, new| C::put(simd, slot, new));
+            put_dense(table, words, values, |_| (), |slot, new| C::put(simd, slot, new));
         }
     }
 }
