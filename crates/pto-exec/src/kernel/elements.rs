@@ -241,7 +241,7 @@ pub(crate) fn gather_remapped(
     macro_rules! gathered {
         ($n:literal) => {{
             let (tile, table) = (tile.as_chunks_mut::<$n>().0, table.as_chunks::<$n>().0);
-            backend.run(GatherRemapped { tile, table, words, resolver, streams })
+            backend.run(GatherRemapped { tile, words, from: Remapped { table, resolver, streams } })
         }};
     }
     Some(match size {
@@ -257,10 +257,8 @@ const AT_ONCE: usize = 64;
 
 struct GatherRemapped<'a, const N: usize> {
     tile: &'a mut [[u8; N]],
-    table: &'a [[u8; N]],
     words: &'a [[u8; 4]],
-    resolver: Resolver,
-    streams: Option<&'a Streams>,
+    from: Remapped<'a, N>,
 }
 
 impl<const N: usize> Task for GatherRemapped<'_, N> {
@@ -268,23 +266,23 @@ impl<const N: usize> Task for GatherRemapped<'_, N> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> usize {
-        let Self { tile, words, .. } = self;
+        let Self { tile, words, from } = self;
         // Whole lines are written after these.
         let head = tile.as_ptr().align_offset(simd::LINE).min(AT_ONCE).min(words.len());
         let ((first, tile), (first_words, words)) = (tile.split_at_mut(head), words.split_at(head));
         let ((tiles, last), (chunks, last_words)) = (tile.as_chunks_mut::<AT_ONCE>(), words.as_chunks::<AT_ONCE>());
-        let some = Remapped { table: self.table, resolver: self.resolver, streams: self.streams };
         let mut block = None;
-        let mut outside = some.gather(simd, first, first_words, &mut block);
+        let mut outside = from.gather(simd, first, first_words, &mut block);
         for (i, (tile, chunk)) in tiles.iter_mut().zip(chunks).enumerate() {
             // The machine's prefetchers lose the stream among the other accesses.
             (0..AT_ONCE).step_by(16).for_each(|k| simd::prefetch(words, (i + 8) * AT_ONCE + k));
-            outside += some.gather(simd, tile, chunk, &mut block);
+            outside += from.gather(simd, tile, chunk, &mut block);
         }
-        outside + some.gather(simd, last, last_words, &mut block)
+        outside + from.gather(simd, last, last_words, &mut block)
     }
 }
 
+/// A table, with what its lanes are resolved by and whether its elements are written past the caches.
 struct Remapped<'a, const N: usize> {
     table: &'a [[u8; N]],
     resolver: Resolver,
@@ -302,7 +300,7 @@ impl<const N: usize> Remapped<'_, N> {
         block: &mut Option<Block<[u8; 4]>>,
     ) -> usize {
         let resolved = self.resolver.resolve(simd, words, block);
-        if N == 4 && self.table.len() <= GATHER_ELEMENTS {
+        if is_gathered(self.table) {
             let (tile, table) = (bytemuck::cast_slice_mut(tile), bytemuck::cast_slice(self.table));
             simd.gather4(tile, table, resolved.offsets, self.streams);
         } else {
@@ -315,6 +313,12 @@ impl<const N: usize> Remapped<'_, N> {
 /// Tables of up to this many elements of 4 bytes, 4 MiB, are read by the vector unit's gather instruction.
 const GATHER_ELEMENTS: usize = 1 << 20;
 
+/// Beyond the cache the vector unit waits for the slowest of its lanes, and single loads overlap better.
+#[inline(always)]
+fn is_gathered<const N: usize>(table: &[[u8; N]]) -> bool {
+    N == 4 && table.len() <= GATHER_ELEMENTS
+}
+
 fn gather_as<const N: usize>(
     backend: Backend,
     streams: Option<&Streams>,
@@ -324,10 +328,7 @@ fn gather_as<const N: usize>(
 ) {
     let (tile, table) = (tile.as_chunks_mut::<N>().0, table.as_chunks::<N>().0);
     match moved.offsets {
-        // Beyond the cache the vector unit waits for the slowest of its lanes, and single loads overlap better.
-        AnyOffsets::Narrow(offsets)
-            if N == 4 && moved.positions.is_none() && moved.payload.step == 1 && table.len() <= GATHER_ELEMENTS =>
-        {
+        AnyOffsets::Narrow(offsets) if is_gathered(table) && moved.positions.is_none() && moved.payload.step == 1 => {
             let tile = bytemuck::cast_slice_mut(&mut tile[moved.payload.start..][..offsets.len()]);
             backend.run(Gather4 { tile, table: bytemuck::cast_slice(table), offsets, streams });
         }

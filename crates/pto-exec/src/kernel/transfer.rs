@@ -64,7 +64,7 @@ pub(crate) fn lookahead<const N: usize, C: Combine<N>>(table: &[[u8; N]], length
 }
 
 /// Combines the k-th value into `table[words[k]]`, in order, asking for the slots of the words that follow: into the
-/// second-level cache and, where they are only stored to, once more into the first. `all` begins with `words`.
+/// second-level cache and, where they are only stored to, once more into the first. There may be more words than values.
 ///
 /// A function of its own: with it inside, the loops for near tables get slower by a quarter.
 ///
@@ -76,13 +76,12 @@ unsafe fn combine_far<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     table: &mut [[u8; N]],
     words: &[W],
     values: &[[u8; N]],
-    all: &[W],
 ) {
     for (k, (word, new)) in words.iter().zip(values).enumerate() {
-        if let Some(far) = all.get(k + FAR) {
+        if let Some(far) = words.get(k + FAR) {
             simd::prefetch_far(table, far.get() as usize);
         }
-        if let (false, Some(near)) = (C::READS, all.get(k + AHEAD)) {
+        if let (false, Some(near)) = (C::READS, words.get(k + AHEAD)) {
             simd::prefetch(table, near.get() as usize);
         }
         // SAFETY: the caller vouches for all words.
@@ -148,7 +147,8 @@ unsafe fn put_dense<const N: usize, V: Copy, W: Word>(
 }
 
 /// Combines the k-th value into `table[words[k]]`, in order and in the quickest way for such values, up to [`BLOCK`] of
-/// them, asking for the slots of `ahead` where that helps. `ask` is called before every 16 lanes, with their position.
+/// them. There may be more words than values: the slots of those that follow are asked for where that helps, as far as
+/// [`lookahead`] says. `ask` is called before every 16 lanes, with their position.
 ///
 /// # Safety
 /// All words are below `table.len()`.
@@ -158,9 +158,15 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     table: &mut [[u8; N]],
     words: &[W],
     values: &[[u8; N]],
-    ahead: &[W],
+    lookahead: usize,
     ask: impl Fn(usize),
 ) {
+    if lookahead == FAR {
+        // SAFETY: the caller vouches for all words.
+        return unsafe { combine_far::<N, C, W, S>(simd, table, words, values) };
+    }
+    let ahead = &words[AHEAD.min(words.len())..];
+    let words = &words[..values.len()];
     let mut wide = [0.0; BLOCK];
     let wide = &mut wide[..words.len()];
     // All at once where no slots are waited for; elsewhere that would take their place.
@@ -208,7 +214,7 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
     let all = offsets.words();
-    let asks_far = lookahead::<N, C>(table, all.len()) == FAR;
+    let lookahead = lookahead::<N, C>(table, all.len());
     for (i, words) in all.chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
         if let Some(slot) = common(words) {
@@ -224,15 +230,8 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
                 (0..16).step_by(64 / N).for_each(|j| simd::prefetch(tile, run.start + BLOCK + k + j));
             };
             let values = &tile[run.start..][..words.len()];
-            let ahead = &all[(i * BLOCK + AHEAD).min(all.len())..];
             // SAFETY: every word is below `offsets.limit() <= table.len()` by the first assertion.
-            unsafe {
-                if asks_far {
-                    combine_far::<N, C, W, S>(simd, table, words, values, &all[i * BLOCK..]);
-                } else {
-                    combine_dense::<N, C, W, S>(simd, table, words, values, ahead, ask);
-                }
-            }
+            unsafe { combine_dense::<N, C, W, S>(simd, table, &all[i * BLOCK..], values, lookahead, ask) };
         } else {
             for (k, word) in words.iter().enumerate() {
                 // SAFETY: as above; the position grows with `k` and is below `tile.len()` for the last one by the
@@ -264,16 +263,10 @@ pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         *slot = values.iter().fold(*slot, |old, new| C::combine(simd, old, *new));
         return;
     }
-    for (i, (words, values)) in words.chunks(BLOCK).zip(values.chunks(BLOCK)).enumerate() {
-        let ahead = &all[(i * BLOCK + AHEAD).min(all.len())..];
+    let lookahead = lookahead::<N, C>(table, length);
+    for (i, values) in values.chunks(BLOCK).enumerate() {
         // SAFETY: every word is below `table.len()` by the assertion above.
-        unsafe {
-            if lookahead::<N, C>(table, length) == FAR {
-                combine_far::<N, C, W, S>(simd, table, words, values, &all[i * BLOCK..]);
-            } else {
-                combine_dense::<N, C, W, S>(simd, table, words, values, ahead, |_| ());
-            }
-        }
+        unsafe { combine_dense::<N, C, W, S>(simd, table, &all[i * BLOCK..], values, lookahead, |_| ()) };
     }
 }
 
@@ -330,8 +323,9 @@ pub(crate) fn gather<const N: usize, W: Word>(
     if run.step == 1 && !is_far(table) {
         return gather_each(&mut tile[run.start..][..words.len()], table, offsets);
     }
+    let ahead = if is_far(table) { &words[FAR.min(words.len())..] } else { &[] };
     for (k, word) in words.iter().enumerate() {
-        if let (true, Some(far)) = (is_far(table), words.get(k + FAR)) {
+        if let Some(far) = ahead.get(k) {
             simd::prefetch_far(table, far.get() as usize);
         }
         // SAFETY: as in `scatter`.
