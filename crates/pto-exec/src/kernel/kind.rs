@@ -9,15 +9,15 @@ use core::marker::PhantomData;
 use pto_isa::{Atomic, ElementType};
 
 use super::BLOCK;
+use super::apply::Apply;
 use super::bounds::Part;
 use super::combine::Combine;
 use super::elements::Moved;
 use super::lanes::Strided;
 use super::offsets::{AnyOffsets, KEEP, KeptLanes, Offsets, Word};
-use super::partition::Entry;
 use super::rows::{Ask, RowBlock, prefetch};
-use super::simd::{self, Backend, Simd, Task};
-use super::transfer::{self, FAR};
+use super::simd::{Backend, Simd, Task};
+use super::transfer;
 
 /// What a scatter does to the elements of a table.
 pub(crate) trait Kernel: Sync + fmt::Debug {
@@ -283,63 +283,6 @@ impl<const N: usize, C: Combine<N>> Task for ScatterRows<'_, N, C> {
                 }
             },
         );
-    }
-}
-
-struct Apply<'a, const N: usize, C> {
-    table: &'a mut [[u8; N]],
-    /// Entries each.
-    pieces: &'a [&'a [u8]],
-    combine: PhantomData<C>,
-}
-
-impl<const N: usize, C: Combine<N>> Task for Apply<'_, N, C> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<S: Simd>(self, simd: S) {
-        let Self { table, pieces, .. } = self;
-        let entries = |i: usize| pieces.get(i).map_or(&[][..], |piece| bytemuck::cast_slice::<_, Entry<N>>(piece));
-        let mut piece = entries(0);
-        piece.iter().take(FAR).for_each(|entry| simd::prefetch_far(table, entry.slot()));
-        for i in 0..pieces.len() {
-            let next = entries(i + 1);
-            // While the last entries of a piece are combined, the first slots of the next are asked for.
-            let (body, last) = piece.split_at(piece.len().saturating_sub(FAR));
-            let (last, very_last) = last.split_at(last.len().saturating_sub(NEAR));
-            combine_ahead::<N, C, S>(simd, table, body, [from(piece, NEAR), from(piece, FAR)]);
-            combine_ahead::<N, C, S>(simd, table, last, [from(piece, body.len() + NEAR), next]);
-            combine_ahead::<N, C, S>(simd, table, very_last, [next, from(next, last.len())]);
-            piece = next;
-        }
-    }
-}
-
-/// What begins at a place, if anything does.
-fn from<T>(entries: &[T], start: usize) -> &[T] {
-    &entries[start.min(entries.len())..]
-}
-
-/// Entries between asking for a slot the second time and combining it.
-const NEAR: usize = transfer::AHEAD;
-
-/// Combines entries, in order. With each one a slot further on is asked for into the second-level cache, and, where it is
-/// only stored to, a nearer one into the first: stores are carried out one after the other, each waiting for its line.
-#[inline(always)]
-fn combine_ahead<const N: usize, C: Combine<N>, S: Simd>(
-    simd: S,
-    table: &mut [[u8; N]],
-    entries: &[Entry<N>],
-    [near, far]: [&[Entry<N>]; 2],
-) {
-    for (k, entry) in entries.iter().enumerate() {
-        if let Some(far) = far.get(k) {
-            simd::prefetch_far(table, far.slot());
-        }
-        if let (false, Some(near)) = (C::READS, near.get(k)) {
-            simd::prefetch(table, near.slot());
-        }
-        C::put(simd, &mut table[entry.slot()], entry.value);
     }
 }
 

@@ -7,8 +7,8 @@
 //! - [`address`] turns in-range indices into element offsets;
 //! - [`combine`] is what happens to one element;
 //! - [`transfer`] moves elements;
-//! - [`elements`] and [`rows`] put these together for one run of lanes, and [`partition`] and [`sorted`] for a part of a
-//!   long one;
+//! - [`elements`] and [`rows`] put these together for one run of lanes, [`partition`] with [`apply`] and [`sorted`] for a
+//!   part of a long one;
 //! - [`kind`] hides element type and operation behind one interface;
 //! - [`mask`] widens rows.
 //!
@@ -16,6 +16,7 @@
 //! them together for all types would be thousands of loops.
 
 pub(crate) mod address;
+mod apply;
 pub(crate) mod bounds;
 pub(crate) mod combine;
 pub(crate) mod elements;

@@ -1,0 +1,76 @@
+//! Carrying out the buckets of a [partition](super::partition).
+
+use core::marker::PhantomData;
+
+use super::combine::Combine;
+use super::partition::Entry;
+use super::simd::{self, LINE, Simd, Task};
+use super::transfer::{AHEAD, FAR};
+
+/// Combines the entries of a bucket into its part of a table.
+pub(super) struct Apply<'a, const N: usize, C> {
+    pub(super) table: &'a mut [[u8; N]],
+    /// Entries each.
+    pub(super) pieces: &'a [&'a [u8]],
+    pub(super) combine: PhantomData<C>,
+}
+
+impl<const N: usize, C: Combine<N>> Task for Apply<'_, N, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Self { table, pieces, .. } = self;
+        let entries = |i: usize| pieces.get(i).map_or(&[][..], |piece| bytemuck::cast_slice::<_, Entry<N>>(piece));
+        let mut piece = entries(0);
+        piece.iter().take(FAR).for_each(|entry| simd::prefetch_far(table, entry.slot()));
+        for i in 0..pieces.len() {
+            let (next, mut later) = (entries(i + 1), entries(i + 2));
+            // While the last entries of a piece are combined, the first slots of the next are asked for.
+            let (body, last) = piece.split_at(piece.len().saturating_sub(FAR));
+            let (last, very_last) = last.split_at(last.len().saturating_sub(AHEAD));
+            let parts = [
+                (body, from(piece, AHEAD), from(piece, FAR)),
+                (last, from(piece, body.len() + AHEAD), next),
+                (very_last, next, from(next, last.len())),
+            ];
+            for (entries, near, far) in parts {
+                combine_ahead::<N, C, S>(simd, table, entries, [near, far, later]);
+                later = from(later, entries.len());
+            }
+            piece = next;
+        }
+    }
+}
+
+/// What begins at a place, if anything does.
+fn from<T>(entries: &[T], start: usize) -> &[T] {
+    &entries[start.min(entries.len())..]
+}
+
+/// Entries between two looks at which ones have to be asked for.
+const STEP: usize = 16;
+
+/// Combines entries, in order. With each one a slot further on is asked for into the second-level cache, and, where it is
+/// only stored to, a nearer one into the first: stores are carried out one after the other, each waiting for its line. Later
+/// entries are asked for, too: the machine's prefetchers lose their stream among the other accesses.
+#[inline(always)]
+fn combine_ahead<const N: usize, C: Combine<N>, S: Simd>(
+    simd: S,
+    table: &mut [[u8; N]],
+    entries: &[Entry<N>],
+    [near, far, later]: [&[Entry<N>]; 3],
+) {
+    for (i, step) in entries.chunks(STEP).enumerate() {
+        (0..STEP).step_by(LINE / size_of::<Entry<N>>()).for_each(|k| simd::prefetch(later, i * STEP + k));
+        for (k, entry) in step.iter().enumerate() {
+            if let Some(far) = far.get(i * STEP + k) {
+                simd::prefetch_far(table, far.slot());
+            }
+            if let (false, Some(near)) = (C::READS, near.get(i * STEP + k)) {
+                simd::prefetch_write(table, near.slot());
+            }
+            C::put(simd, &mut table[entry.slot()], entry.value);
+        }
+    }
+}
