@@ -10,7 +10,7 @@ use super::share::Sample;
 use super::{Engine, cuts};
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::{Bounds, Part};
-use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run, gather, gather_remapped};
+use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run, gather, gather_resolving};
 use crate::kernel::kind::{Kernel, PartLanes, WholeLanes, kernel};
 use crate::kernel::partition::{Chunking, Partition, Split, entry_bytes};
 use crate::kernel::simd::Streams;
@@ -36,15 +36,18 @@ impl Engine {
         if lookup.resolver.bounds != Bounds::Checked {
             return Ok(());
         }
-        let count = |from: usize, to: usize| {
-            self.backend.run(CountOutside { lookup: *lookup, idx: run.idx.after(from), length: to - from })
-        };
         let outside = if self.is_parallel(run.length) {
-            self.each(cuts(run.length, self.threads.get()), |(from, to)| count(from, to)).into_iter().sum()
+            let cuts = cuts(run.length, self.threads.get());
+            self.each(cuts, |(from, to)| self.count_outside(lookup, run.part(from, to))).into_iter().sum()
         } else {
-            count(0, run.length)
+            self.count_outside(lookup, run)
         };
         if outside == 0 { Ok(()) } else { Err(Outside) }
+    }
+
+    /// How many lanes are out of range.
+    fn count_outside(&self, lookup: &Lookup<'_>, run: Run) -> usize {
+        self.backend.run(CountOutside { lookup: *lookup, idx: run.idx, length: run.length })
     }
 
     /// Scatters a run into `table`; returns how many lanes were out of range.
@@ -89,7 +92,7 @@ impl Engine {
     /// Gathers a run from `table`, zero for dropped lanes; returns how many lanes were out of range.
     pub(crate) fn gather_run(
         &self,
-        element: ElementType,
+        (element, on_fault): (ElementType, OnFault),
         lookup: Lookup<'_>,
         run: Run,
         tile: &mut [u8],
@@ -98,55 +101,45 @@ impl Engine {
         if let Some(done) = self.gather_sorted(element, lookup, run, tile, table) {
             return done;
         }
+        if on_fault == OnFault::NothingWritten {
+            self.check_lanes(&lookup, run)?;
+        }
         let size = element.size() as usize;
         let out = Out { size, streams: self.streams_out(run.length.saturating_mul(size)) };
         if !self.is_parallel(run.length) || run.payload.step != 1 {
-            return match lookup.check_whole(self.backend, run) {
-                Some(offsets) => Ok(self.gather_whole(out, tile, whole(run, offsets?), table)),
-                None => {
-                    self.check_lanes(&lookup, run)?;
-                    Ok(self.gather_part(out, &lookup, run, tile, table))
-                }
-            };
-        }
-        let cuts = cuts(run.length, self.threads.get());
-        // Checked in parts first: what is seen there need not be looked at again.
-        let checked = self.each(cuts.clone(), |(from, to)| lookup.check_whole(self.backend, run.part(from, to)));
-        if checked.iter().any(|offsets| matches!(offsets, Some(Err(Outside)))) {
-            return Err(Outside);
-        }
-        if checked.iter().any(Option::is_none) {
-            self.check_lanes(&lookup, run)?;
+            return self.gather_part(out, &lookup, run, tile, table);
         }
         let mut rest = &mut tile[run.payload.start * size..][..run.length * size];
-        let mut tasks = Vec::with_capacity(cuts.len());
-        for ((from, to), offsets) in cuts.into_iter().zip(checked) {
+        let mut tasks = Vec::with_capacity(self.threads.get());
+        for (from, to) in cuts(run.length, self.threads.get()) {
             let (mine, others) = core::mem::take(&mut rest).split_at_mut((to - from) * size);
             rest = others;
             let mut run = run.part(from, to);
             run.payload.start = 0;
-            tasks.push((offsets, run, mine));
+            tasks.push((run, mine));
         }
-        let outside = self.each(tasks, |(offsets, run, tile)| match offsets {
-            Some(Ok(offsets)) => self.gather_whole(out, tile, whole(run, offsets), table),
-            _ => self.gather_part(out, &lookup, run, tile, table),
-        });
-        Ok(outside.into_iter().sum())
+        let outside = self.each(tasks, |(run, tile)| self.gather_part(out, &lookup, run, tile, table));
+        outside.into_iter().sum()
     }
 
-    fn gather_whole(&self, out: Out, tile: &mut [u8], moved: Moved<'_>, table: &[u8]) -> usize {
-        let streams = out.streams.then(Streams::new);
-        gather((self.backend, streams.as_ref()), out.size, tile, moved, table);
-        0
-    }
-
-    fn gather_part(&self, out: Out, lookup: &Lookup<'_>, run: Run, tile: &mut [u8], table: &[u8]) -> usize {
+    fn gather_part(
+        &self,
+        out: Out,
+        lookup: &Lookup<'_>,
+        run: Run,
+        tile: &mut [u8],
+        table: &[u8],
+    ) -> Result<usize, Outside> {
         let streams = out.streams.then(Streams::new);
         let way = (self.backend, streams.as_ref());
-        if let Some(outside) = gather_remapped(way, out.size, tile, (lookup, run), table) {
-            return outside;
+        if let Some(done) = gather_resolving(way, out.size, tile, (lookup, run), table) {
+            return done;
         }
-        lookup.for_each_block(self.backend, run, &mut |moved| gather(way, out.size, tile, moved, table))
+        // Blocks want their lanes looked at.
+        if lookup.resolver.bounds == Bounds::Checked && self.count_outside(lookup, run) > 0 {
+            return Err(Outside);
+        }
+        Ok(lookup.for_each_block(self.backend, run, &mut |moved| gather(way, out.size, tile, moved, table)))
     }
 
     /// True if an output of this many bytes is written past the caches.
@@ -163,6 +156,15 @@ struct Out {
     size: usize,
     /// It is written past the caches.
     streams: bool,
+}
+
+/// What has been written where a gather fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnFault {
+    /// Nothing: all lanes are looked at before the first is carried out.
+    NothingWritten,
+    /// Anything: lanes are looked at while they are carried out.
+    AnythingWritten,
 }
 
 /// A whole run as one block.

@@ -15,6 +15,7 @@ pub(crate) use crate::kernel::elements::Outside;
 use crate::kernel::simd::Backend;
 use cache::Caches;
 use cost::Method;
+pub(crate) use elements::OnFault;
 use scratch::Scratch;
 
 /// Carries out gathers and scatters: threads, memory and instruction set are its, results do not depend on them.

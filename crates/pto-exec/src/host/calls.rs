@@ -5,7 +5,7 @@ use pto_isa::{Atomic, Element, ElementClass, OutOfBounds};
 use super::view::Shape;
 use super::{Fault, Index, View, ViewMut, few};
 use crate::Lanes;
-use crate::engine::{Engine, Outside};
+use crate::engine::{Engine, OnFault, Outside};
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::{Bounds, Resolver};
 use crate::kernel::elements::{Lookup, Run};
@@ -28,7 +28,7 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// See [`Fault`]; nothing was written then.
+    /// See [`Fault`]. Lanes are looked at on the way: `destination` holds anything then.
     #[inline(always)]
     pub fn gather<'a, T: Element, I: Index>(
         &self,
@@ -96,7 +96,8 @@ impl Engine {
         let map = elements_map(table.shape);
         let lookup = lookup(indices, capacity, oob, &map);
         let (to, from) = (bytemuck::cast_slice_mut(destination.data), bytemuck::cast_slice(table.data));
-        let result = runs.each(self, lookup, |run| self.gather_run(T::TYPE, lookup, run, to, from));
+        let kind = (T::TYPE, OnFault::AnythingWritten);
+        let result = runs.each(self, lookup, |run| self.gather_run(kind, lookup, run, to, from));
         finish(result, oob, indices, capacity)
     }
 

@@ -2,14 +2,15 @@
 
 use pto_isa::{Atomic, ElementType, OutOfBounds};
 
-/// Why a transfer was not carried out. Nothing was written.
+/// Why a transfer was not carried out. Nothing was written, unless a [`gather`](crate::host::gather) had begun to fill its
+/// destination.
 ///
 /// ```
-/// use pto_exec::host::{self, Fault};
-/// let mut row = [0u8; 2];
-/// let fault = host::gather(&mut row, &[1, 2, 3], &[2i32, 3], pto_isa::OutOfBounds::Undefined);
+/// use pto_exec::host::{self, Atomic, Fault, OutOfBounds};
+/// let mut table = [0u8; 3];
+/// let fault = host::scatter(&mut table, &[7, 8], &[2i32, 3], Atomic::None, OutOfBounds::Undefined);
 /// assert_eq!(fault, Err(Fault::Lane { lane: 1, index: 3, capacity: 3 }));
-/// assert_eq!(row, [0, 0]);
+/// assert_eq!(table, [0; 3]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {

@@ -16,7 +16,7 @@ use crate::kernel::elements::Outside;
 use crate::kernel::kind::with_combine;
 use crate::kernel::simd::{Backend, Simd, Task, run_plain};
 use crate::kernel::transfer;
-use crate::kernel::{AnyOffsets, Offsets, Word};
+use crate::kernel::{Offsets, Word};
 
 /// Lanes up to which a call without a policy is a loop where it is written.
 pub(super) const HANDFUL: usize = 16;
@@ -63,7 +63,7 @@ fn limit<I: Index>(capacity: usize) -> u64 {
     most.min(capacity as u64)
 }
 
-/// `destination[i] = table[indices[i]]` for a handful of lanes; false if one is out of range, and nothing was written.
+/// `destination[i] = table[indices[i]]` for a handful of lanes; false if one is out of range.
 #[inline(always)]
 pub(super) fn gather_handful<T: Element, I: Index>(destination: &mut [T], table: &[T], indices: &[I]) -> bool {
     with_length!(indices, destination => with_words!(indices, I, words => {
@@ -89,7 +89,7 @@ pub(super) fn scatter_handful<T: Element, I: Index>(
     }))
 }
 
-/// `destination[i] = table[indices[i]]`; false if a lane is out of range, and nothing was written.
+/// `destination[i] = table[indices[i]]`; false if a lane is out of range, and anything may have been written.
 #[inline(always)]
 pub(super) fn gather_checked<T: Element, I: Index>(
     backend: Backend,
@@ -118,15 +118,13 @@ impl<const N: usize, W: Word> Task for GatherChecked<'_, N, W> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> bool {
         let Self { destination, table, words, limit } = self;
-        let Some(offsets) = Offsets::look(simd, words, limit) else { return false };
-        match offsets.into() {
+        if N == 4 && W::BYTES == 4 {
             // Whatever the size of the table: few lanes touch few lines of it.
-            AnyOffsets::Narrow(offsets) if N == 4 => {
-                let (destination, table) = (bytemuck::cast_slice_mut(destination), bytemuck::cast_slice(table));
-                simd.gather4(destination, table, offsets, None);
-            }
-            _ => transfer::gather_each(destination, table, offsets),
+            let table = bytemuck::cast_slice(&table[..limit as usize]);
+            return simd.gather4(bytemuck::cast_slice_mut(destination), table, bytemuck::cast_slice(words), None);
         }
+        let Some(offsets) = Offsets::look(simd, words, limit) else { return false };
+        transfer::gather_each(destination, table, offsets);
         true
     }
 }
@@ -318,6 +316,10 @@ mod tests {
                             Some(backend) => gather_checked(backend, destination, &table, &indices),
                             None => gather_handful(destination, &table, &indices),
                         };
+                        if !inside {
+                            // Anything may have been written, where something was to be.
+                            to[GUARD..][..length].copy_from_slice(&old);
+                        }
                         check(&to, &gathered, done);
                         for (atomic, expected) in [(Atomic::None, &replaced), (Atomic::Add, &summed)] {
                             let mut to = guarded(&table, guard);

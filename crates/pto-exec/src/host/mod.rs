@@ -10,7 +10,8 @@
 //! negative index is out of range: `Clamp` sends it to 0, `Wrap` takes the Euclidean remainder.
 //!
 //! Values that meet in one slot do so in source order. So the result is the same to the last bit whatever the number
-//! of threads and the instruction set, sums of floats included. On a [`Fault`] nothing was written.
+//! of threads and the instruction set, sums of floats included. On a [`Fault`] no table
+//! has changed; nothing was written, unless a [`gather`] had begun to fill its destination.
 //!
 //! ```
 //! use pto_exec::host::{self, Atomic, OutOfBounds, View, ViewMut};
@@ -56,7 +57,7 @@ pub use view::{View, ViewMut};
 /// `destination[i] = table[indices[i]]`; see [`Engine::gather`].
 ///
 /// # Errors
-/// See [`Fault`]; nothing was written then.
+/// See [`Fault`]. Lanes are looked at on the way: `destination` holds anything then.
 #[inline(always)]
 pub fn gather<'a, T: Element, I: Index>(
     destination: impl Into<ViewMut<'a, T>>,

@@ -106,6 +106,22 @@ impl Resolver {
         Self { part: Some(part), ..self }
     }
 
+    /// Clamps or wraps words, into a buffer of at least their length, if that is the policy; also returns how many were out
+    /// of range.
+    #[inline(always)]
+    pub(crate) fn remap<'a, W: Word>(&self, words: &'a [W], remapped: &'a mut [W]) -> (&'a [W], usize) {
+        let outside = match self.bounds {
+            Bounds::Checked => 0,
+            _ => count_outside(words, self.capacity),
+        };
+        let words = match self.bounds {
+            Bounds::Clamp if outside > 0 => clamp(words, self.capacity - 1, self.signed, remapped),
+            Bounds::Wrap if outside > 0 => wrap(words, self.moduli[W::BYTES / 8], self.signed, remapped),
+            _ => words,
+        };
+        (words, outside)
+    }
+
     /// Resolves at most [`BLOCK`] words to offsets below the capacity, or the length of the part. The block is made when
     /// it is needed first.
     #[inline(always)]
@@ -121,15 +137,7 @@ impl Resolver {
             return Resolved { offsets: inside(words), positions: None, outside: 0 };
         }
         let Block { remapped, kept, positions } = block.get_or_insert_with(Block::new);
-        let outside = match self.bounds {
-            Bounds::Checked => 0,
-            _ => count_outside(words, self.capacity),
-        };
-        let words = match self.bounds {
-            Bounds::Clamp if outside > 0 => clamp(words, self.capacity - 1, self.signed, remapped),
-            Bounds::Wrap if outside > 0 => wrap(words, self.moduli[W::BYTES / 8], self.signed, remapped),
-            _ => words,
-        };
+        let (words, outside) = self.remap(words, remapped);
         let wanted = match self.part {
             None if outside > 0 && self.bounds == Bounds::Drop => Some(Part { base: 0, length: self.capacity }),
             part => part,
@@ -156,7 +164,7 @@ pub(crate) fn count_outside<W: Word>(words: &[W], capacity: u64) -> usize {
 }
 
 #[inline(always)]
-fn clamp<'a, W: Word>(words: &[W], last: u64, signed: bool, clamped: &'a mut [W; BLOCK]) -> &'a [W] {
+fn clamp<'a, W: Word>(words: &[W], last: u64, signed: bool, clamped: &'a mut [W]) -> &'a [W] {
     let clamped = &mut clamped[..words.len()];
     if signed {
         clamped.iter_mut().zip(words).for_each(|(slot, word)| *slot = word.clamp_signed(last));
@@ -167,7 +175,7 @@ fn clamp<'a, W: Word>(words: &[W], last: u64, signed: bool, clamped: &'a mut [W;
 }
 
 #[inline(always)]
-fn wrap<'a, W: Word>(words: &[W], modulus: Modulus, signed: bool, wrapped: &'a mut [W; BLOCK]) -> &'a [W] {
+fn wrap<'a, W: Word>(words: &[W], modulus: Modulus, signed: bool, wrapped: &'a mut [W]) -> &'a [W] {
     let wrapped = &mut wrapped[..words.len()];
     if signed {
         wrapped.iter_mut().zip(words).for_each(|(slot, word)| *slot = word.remainder_signed(modulus));

@@ -140,7 +140,7 @@ impl Lookup<'_> {
     }
 }
 
-/// A lane is out of range under a policy that has no answer to it; nothing was written.
+/// A lane is out of range under a policy that has no answer to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outside;
 
@@ -224,94 +224,142 @@ pub(crate) fn gather(
     }
 }
 
-/// As [`gather`] for a run of which no lane is dropped, whatever its index; returns how many were out of range. `None` if
-/// lanes are dropped, or do not lie in memory as words that are offsets once they are resolved.
-pub(crate) fn gather_remapped(
-    (backend, streams): (Backend, Option<&Streams>),
+/// As [`gather`] for a run of which no lane is dropped, whatever its index; returns how many were out of range. Lanes are
+/// looked at on the way: [`Outside`] as soon as one is that no policy has an answer to, and some elements were written then.
+/// `None` if lanes are dropped, or do not lie in memory as words that are offsets once they are resolved.
+pub(crate) fn gather_resolving(
+    way: (Backend, Option<&Streams>),
     size: usize,
     tile: &mut [u8],
     (lookup, run): (&Lookup<'_>, Run),
     table: &[u8],
-) -> Option<usize> {
-    if !lookup.resolver.is_total() || !lookup.is_narrow() || run.payload.step != 1 {
+) -> Option<Result<usize, Outside>> {
+    let resolver = lookup.resolver;
+    let is_plain = *lookup.map == AddressMap::Linear && run.payload.step == 1;
+    if !is_plain || !(resolver.is_total() || resolver.is_identity()) {
         return None;
     }
-    let (words, resolver) = (lookup.reader.native(run.idx, run.length)?, lookup.resolver);
     let tile = &mut tile[run.payload.start * size..][..run.length * size];
+    if lookup.is_narrow() {
+        let words = lookup.reader.native::<[u8; 4]>(run.idx, run.length)?;
+        Some(gather_words_resolving(way, size, tile, (resolver, words), table))
+    } else {
+        let words = lookup.reader.native::<[u8; 8]>(run.idx, run.length)?;
+        Some(gather_words_resolving(way, size, tile, (resolver, words), table))
+    }
+}
+
+fn gather_words_resolving<W: Word>(
+    (backend, streams): (Backend, Option<&Streams>),
+    size: usize,
+    tile: &mut [u8],
+    (resolver, words): (Resolver, &[W]),
+    table: &[u8],
+) -> Result<usize, Outside> {
     macro_rules! gathered {
         ($n:literal) => {{
             let (tile, table) = (tile.as_chunks_mut::<$n>().0, table.as_chunks::<$n>().0);
-            backend.run(GatherRemapped { tile, words, from: Remapped { table, resolver, streams } })
+            let is_gathered = W::BYTES == 4 && (is_gathered(table) || ($n == 4 && words.len() < GATHER_LANES));
+            backend.run(GatherResolving { tile, words, from: Resolving { table, is_gathered, resolver, streams } })
         }};
     }
-    Some(match size {
+    match size {
         1 => gathered!(1),
         2 => gathered!(2),
         4 => gathered!(4),
         _ => gathered!(8),
-    })
+    }
 }
 
 /// Lanes that are resolved and then gathered. So few that the machine resolves the next ones while loads are under way.
 const AT_ONCE: usize = 64;
 
-struct GatherRemapped<'a, const N: usize> {
+struct GatherResolving<'a, const N: usize, W> {
     tile: &'a mut [[u8; N]],
-    words: &'a [[u8; 4]],
-    from: Remapped<'a, N>,
+    words: &'a [W],
+    from: Resolving<'a, N>,
 }
 
-impl<const N: usize> Task for GatherRemapped<'_, N> {
-    type Output = usize;
+impl<const N: usize, W: Word> Task for GatherResolving<'_, N, W> {
+    type Output = Result<usize, Outside>;
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> usize {
+    fn run<S: Simd>(self, simd: S) -> Self::Output {
         let Self { tile, words, from } = self;
+        let is_identity = from.resolver.is_identity();
+        if is_identity && from.is_gathered {
+            // Nothing to be resolved, and the instruction looks at its lanes by itself.
+            return from.gather(simd, tile, words, &[]).map(|()| 0);
+        }
         // Whole lines are written after these.
         let head = tile.as_ptr().align_offset(simd::LINE).min(AT_ONCE).min(words.len());
         let ((first, tile), (first_words, words)) = (tile.split_at_mut(head), words.split_at(head));
         let ((tiles, last), (chunks, last_words)) = (tile.as_chunks_mut::<AT_ONCE>(), words.as_chunks::<AT_ONCE>());
-        let mut block = None;
-        let mut outside = from.gather(simd, first, first_words, &mut block);
+        let ahead = if is_identity { transfer::far_gathers(from.table, words) } else { &[] };
+        let mut remapped = [W::put(0); AT_ONCE];
+        let mut outside = from.resolve(simd, first, first_words, &mut remapped, &[])?;
         for (i, (tile, chunk)) in tiles.iter_mut().zip(chunks).enumerate() {
             // The machine's prefetchers lose the stream among the other accesses.
-            (0..AT_ONCE).step_by(16).for_each(|k| simd::prefetch(words, (i + 8) * AT_ONCE + k));
-            outside += from.gather(simd, tile, chunk, &mut block);
+            (0..AT_ONCE).step_by(simd::LINE / W::BYTES).for_each(|k| simd::prefetch(words, (i + 8) * AT_ONCE + k));
+            let ahead = ahead.get(i * AT_ONCE..).unwrap_or(&[]);
+            outside += from.resolve(simd, tile, chunk, &mut remapped, ahead)?;
         }
-        outside + from.gather(simd, last, last_words, &mut block)
+        Ok(outside + from.resolve(simd, last, last_words, &mut remapped, &[])?)
     }
 }
 
 /// A table, with what its lanes are resolved by and whether its elements are written past the caches.
-struct Remapped<'a, const N: usize> {
+struct Resolving<'a, const N: usize> {
     table: &'a [[u8; N]],
+    /// By the gather instruction: elements and words have 4 bytes.
+    is_gathered: bool,
     resolver: Resolver,
     streams: Option<&'a Streams>,
 }
 
-impl<const N: usize> Remapped<'_, N> {
-    /// Gathers some lanes; returns how many were out of range.
+impl<const N: usize> Resolving<'_, N> {
+    /// Resolves lanes and gathers them; returns how many were out of range. The elements of `ahead` are asked for.
     #[inline(always)]
-    fn gather<S: Simd>(
+    fn resolve<W: Word, S: Simd>(
         &self,
         simd: S,
         tile: &mut [[u8; N]],
-        words: &[[u8; 4]],
-        block: &mut Option<Block<[u8; 4]>>,
-    ) -> usize {
-        let resolved = self.resolver.resolve(simd, words, block);
-        if is_gathered(self.table) {
-            let (tile, table) = (bytemuck::cast_slice_mut(tile), bytemuck::cast_slice(self.table));
-            simd.gather4(tile, table, resolved.offsets, self.streams);
-        } else {
-            transfer::gather_each(tile, self.table, resolved.offsets);
+        words: &[W],
+        remapped: &mut [W; AT_ONCE],
+        ahead: &[W],
+    ) -> Result<usize, Outside> {
+        let (words, outside) = self.resolver.remap(words, remapped);
+        self.gather(simd, tile, words, ahead)?;
+        Ok(outside)
+    }
+
+    /// Gathers lanes that are resolved, looking at each. The elements of `ahead` are asked for.
+    #[inline(always)]
+    fn gather<W: Word, S: Simd>(&self, simd: S, tile: &mut [[u8; N]], words: &[W], ahead: &[W]) -> Result<(), Outside> {
+        let capacity = self.resolver.capacity;
+        if self.is_gathered {
+            let table = bytemuck::cast_slice(&self.table[..capacity as usize]);
+            let (tile, words) = (bytemuck::cast_slice_mut(tile), bytemuck::cast_slice(words));
+            return if simd.gather4(tile, table, words, self.streams) { Ok(()) } else { Err(Outside) };
         }
-        resolved.outside
+        let offsets = Offsets::look(simd, words, capacity).ok_or(Outside)?;
+        match self.streams {
+            Some(streams) => {
+                let found = &mut [[0; N]; AT_ONCE][..tile.len()];
+                transfer::gather_ahead(found, self.table, offsets, ahead);
+                streams.copy(tile.as_flattened_mut(), found.as_flattened());
+            }
+            None => transfer::gather_ahead(tile, self.table, offsets, ahead),
+        }
+        Ok(())
     }
 }
 
-/// Tables of up to this many elements of 4 bytes, 4 MiB, are read by the vector unit's gather instruction.
-const GATHER_ELEMENTS: usize = 1 << 20;
+/// Tables of up to this many elements of 4 bytes, 8 MiB, are read by the vector unit's gather instruction.
+const GATHER_ELEMENTS: usize = 1 << 21;
+
+/// So few lanes are read by it from any table: the addresses of their pages are at hand.
+const GATHER_LANES: usize = 1 << 11;
 
 /// Beyond the cache the vector unit waits for the slowest of its lanes, and single loads overlap better.
 #[inline(always)]
@@ -361,6 +409,7 @@ impl Task for Gather4<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        simd.gather4(self.tile, self.table, self.offsets, self.streams);
+        let inside = simd.gather4(self.tile, self.table, self.offsets.words(), self.streams);
+        assert!(inside, "an element offset leaves its buffer");
     }
 }

@@ -1,7 +1,5 @@
 //! Offsets that were seen to be in range: checked once, then used without checks.
 
-use core::ops::Range;
-
 use super::bounds::Part;
 use super::modulus::Modulus;
 use super::simd::Simd;
@@ -179,12 +177,6 @@ impl<'a, W: Word> Offsets<'a, W> {
     pub(crate) fn bounded(words: &'a [W]) -> Self {
         // A word of all ones has no number above it; a limit that large is beyond every table.
         Self { words, limit: W::largest(words).saturating_add(1) }
-    }
-
-    /// A part of the words.
-    #[inline(always)]
-    pub(crate) fn part(self, range: Range<usize>) -> Self {
-        Self { words: &self.words[range], limit: self.limit }
     }
 
     /// The words.

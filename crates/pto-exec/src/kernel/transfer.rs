@@ -29,6 +29,9 @@ pub(crate) const AHEAD: usize = 32;
 /// Tables of up to this many bytes are in the first-level cache soon anyway.
 const NEAR_BYTES: usize = 1 << 15;
 
+/// The slots of so few lanes are in the first-level cache, too.
+const NEAR_LANES: usize = 512;
+
 /// True if slots have to be asked for. Sums and the like begin with a load, and the core keeps many of those under way;
 /// stores are carried out one after the other.
 #[inline(always)]
@@ -56,6 +59,9 @@ fn is_far<const N: usize>(table: &[[u8; N]]) -> bool {
 /// Lanes from which on their slots of a far table are asked for [far ahead](FAR). Shorter runs wait for the addresses of its
 /// pages more than for its slots, and asking for both twice takes a fifth longer.
 const FAR_LANES: usize = 1 << 20;
+
+/// As [`FAR_LANES`] for gathers.
+const FAR_GATHERED: usize = 3 << 10;
 
 /// Lanes between asking for a slot and combining it, at most, in a run of some length.
 #[inline(always)]
@@ -319,19 +325,41 @@ pub(crate) fn gather<const N: usize, W: Word>(
 ) {
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
-    let words = offsets.words();
-    if run.step == 1 && !is_far(table) {
-        return gather_each(&mut tile[run.start..][..words.len()], table, offsets);
+    if run.step == 1 {
+        return gather_each(&mut tile[run.start..][..offsets.len()], table, offsets);
     }
-    let ahead = if is_far(table) { &words[FAR.min(words.len())..] } else { &[] };
-    for (k, word) in words.iter().enumerate() {
-        if let Some(far) = ahead.get(k) {
-            simd::prefetch_far(table, far.get() as usize);
-        }
+    for (k, word) in offsets.words().iter().enumerate() {
         // SAFETY: as in `scatter`.
         unsafe {
             *tile.get_unchecked_mut(run.start + k * run.step) = *table.get_unchecked(word.get() as usize);
         }
+    }
+}
+
+/// The words whose elements are to be asked for while those before them are gathered.
+#[inline(always)]
+pub(crate) fn far_gathers<'a, const N: usize, W: Word>(table: &[[u8; N]], words: &'a [W]) -> &'a [W] {
+    let is_far = is_far(table) && words.len() >= FAR_GATHERED;
+    words.get(FAR..).filter(|_| is_far).unwrap_or(&[])
+}
+
+/// As [`gather_each`]. Elements of words that come later are asked for on the way; any word is fine there.
+///
+/// A function of its own: with AVX-512 the compiler would put the gather instruction in the place of single loads.
+#[inline(never)]
+pub(crate) fn gather_ahead<const N: usize, W: Word>(
+    destination: &mut [[u8; N]],
+    table: &[[u8; N]],
+    offsets: Offsets<'_, W>,
+    ahead: &[W],
+) {
+    let length = destination.len().min(offsets.len());
+    let Some(ahead) = ahead.get(..length) else { return gather_each(destination, table, offsets) };
+    assert_inside(offsets, table.len());
+    for ((slot, word), far) in destination.iter_mut().zip(offsets.words()).zip(ahead) {
+        simd::prefetch_far(table, far.get() as usize);
+        // SAFETY: `word < offsets.limit() <= table.len()` by the assertion.
+        *slot = unsafe { *table.get_unchecked(word.get() as usize) };
     }
 }
 
@@ -367,7 +395,7 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     let words = offsets.words();
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
-        if is_near(table) && C::are_tame(values) {
+        if (is_near(table) || words.len() <= NEAR_LANES) && C::are_tame(values) {
             put_dense(table, words, values, |_| (), |slot, new| *slot = C::combine_tame(simd, *slot, new));
         } else {
             put_dense(table, words, values, |_| (), |slot, new| C::put(simd, slot, new));
@@ -423,9 +451,10 @@ mod tests {
                 Self::Add(table, offsets, tile, run) => scatter::<4, Add<u32>, _, _>(simd, table, offsets, tile, run),
                 Self::Get(tile, run, table, offsets) if run.step == 1 => {
                     let tile = &mut tile[run.start..][..offsets.len()];
-                    simd.gather4(tile, table, offsets, None);
-                    tile.fill(GUARD);
-                    simd.gather4(tile, table, offsets, Some(&Streams::new()));
+                    for streams in [None, Some(&Streams::new())] {
+                        tile.fill(GUARD);
+                        assert!(simd.gather4(tile, table, offsets.words(), streams));
+                    }
                 }
                 Self::Get(tile, run, table, offsets) => gather(tile, run, table, offsets),
             }

@@ -3,7 +3,7 @@
 use pto_isa::{Atomic, ElementType};
 
 use super::walk::Walk;
-use crate::engine::{Engine, Outside};
+use crate::engine::{Engine, OnFault, Outside};
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::Resolver;
 use crate::kernel::elements::{Lookup, Run};
@@ -69,6 +69,8 @@ impl Elements {
         tile: &mut [u8],
         table: &[u8],
     ) -> Result<usize, Outside> {
-        self.each_run(engine, lanes, |lookup, run| engine.gather_run(element, lookup, run, tile, table))
+        self.each_run(engine, lanes, |lookup, run| {
+            engine.gather_run((element, OnFault::NothingWritten), lookup, run, tile, table)
+        })
     }
 }

@@ -5,15 +5,15 @@ use core::arch::x86_64::{
     __m512i, __mmask8, __mmask16, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_ET0, _MM_HINT_T0, _mm_prefetch,
     _mm256_loadu_si256, _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_ps, _mm512_castsi512_si256,
     _mm512_cmplt_epu32_mask, _mm512_cmplt_epu64_mask, _mm512_cvtepi32_epi16, _mm512_cvtepu16_epi32, _mm512_cvtph_ps,
-    _mm512_cvtps_ph, _mm512_i32gather_epi32, _mm512_loadu_si512, _mm512_maskz_compress_epi32,
-    _mm512_maskz_compress_epi64, _mm512_max_epu32, _mm512_max_epu64, _mm512_set1_epi32, _mm512_set1_epi64,
-    _mm512_setr_epi32, _mm512_storeu_si512, _mm512_stream_si512, _mm512_sub_epi32, _mm512_sub_epi64,
+    _mm512_cvtps_ph, _mm512_loadu_si512, _mm512_mask_cmplt_epu32_mask, _mm512_mask_i32gather_epi32,
+    _mm512_mask_storeu_epi32, _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi32,
+    _mm512_max_epu32, _mm512_max_epu64, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setzero_si512,
+    _mm512_storeu_si512, _mm512_stream_si512, _mm512_sub_epi32, _mm512_sub_epi64,
 };
 
 use super::stream::LINE;
 use super::{Simd, Streams, Task, avx2, portable};
-use crate::kernel::offsets::{Offsets, Word};
-use crate::kernel::transfer;
+use crate::kernel::offsets::Word;
 
 /// Proof that the machine has AVX-512 F, BW, CD, DQ and VL, and all that AVX2's proof covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,57 +175,49 @@ impl Avx512 {
         count
     }
 
-    /// [`Simd::gather4`], 16 elements a turn.
+    /// [`Simd::gather4`], 16 elements a turn, from a table that signed offsets reach; where `STREAMS`, past the caches, for
+    /// whoever holds a [`Streams`].
     #[inline(always)]
-    fn gather16(self, destination: &mut [[u8; 4]], table: &[[u8; 4]], offsets: Offsets<'_, [u8; 4]>) {
-        assert!(offsets.limit() <= (table.len() as u64).min(1 << 31) && offsets.len() == destination.len());
-        let (slots, tail) = destination.as_chunks_mut::<16>();
-        for (slots, words) in slots.iter_mut().zip(offsets.words().as_chunks::<16>().0) {
-            // SAFETY: `self` proves AVX-512F. Each word is below `offsets.limit()`, which is at most `table.len()`
-            // and 2^31: every lane reads one element of `table`. The store writes the 64 bytes of `slots`.
+    fn gather16<const STREAMS: bool>(self, destination: &mut [[u8; 4]], table: &[[u8; 4]], words: &[[u8; 4]]) -> bool {
+        assert!(table.len() <= 1 << 31 && words.len() == destination.len());
+        let ((slots, slots_tail), (words, words_tail)) = (destination.as_chunks_mut::<16>(), words.as_chunks::<16>());
+        let lines = slots.as_ptr().cast::<u8>();
+        assert!(!STREAMS || slots.is_empty() || lines.align_offset(LINE) == 0, "a line begins at a multiple of 64");
+        let mut inside = !0;
+        for (slots, words) in slots.iter_mut().zip(words) {
+            // SAFETY: `self` proves AVX-512F. The load reads the 64 bytes of `words`. Only words below `table.len()`, at
+            // most 2^31, are in the mask: each lane of it reads one element of `table`. Either store writes the 64 bytes
+            // of `slots`; the first line is aligned by the assertion, and so are all others, which follow it at
+            // distances of 64 bytes. A `Streams` waits for the stores. A prefetch faults at no address.
             unsafe {
-                // The machine's prefetchers lose both streams among the other accesses. A prefetch faults at no address.
+                // The machine's prefetchers lose both streams among the other accesses.
                 _mm_prefetch::<_MM_HINT_T0>(words.as_ptr().wrapping_add(AHEAD).cast());
-                _mm_prefetch::<_MM_HINT_ET0>(slots.as_ptr().wrapping_add(AHEAD).cast());
                 let words = _mm512_loadu_si512(words.as_ptr().cast());
-                let values = _mm512_i32gather_epi32::<4>(words, table.as_ptr().cast());
-                _mm512_storeu_si512(slots.as_mut_ptr().cast(), values);
+                let mask = _mm512_cmplt_epu32_mask(words, _mm512_set1_epi32(table.len() as i32));
+                let zero = _mm512_setzero_si512();
+                let values = _mm512_mask_i32gather_epi32::<4>(zero, mask, words, table.as_ptr().cast());
+                if STREAMS {
+                    _mm512_stream_si512(slots.as_mut_ptr().cast(), values);
+                } else {
+                    _mm_prefetch::<_MM_HINT_ET0>(slots.as_ptr().wrapping_add(AHEAD).cast());
+                    _mm512_storeu_si512(slots.as_mut_ptr().cast(), values);
+                }
+                inside &= mask;
             }
         }
-        if tail.is_empty() {
-            return;
+        if slots_tail.is_empty() {
+            return inside == !0;
         }
-        // The last 16 once more, some of which were gathered before: the same elements to the same places.
-        let (Some(slots), Some(words)) = (destination.last_chunk_mut::<16>(), offsets.words().last_chunk::<16>())
-        else {
-            return transfer::gather_each(destination, table, offsets);
-        };
-        // SAFETY: as above.
+        let lanes = (1 << slots_tail.len()) - 1;
+        // SAFETY: as above. `lanes` has a bit for each element of both tails, and nothing else is read or written.
         unsafe {
-            let words = _mm512_loadu_si512(words.as_ptr().cast());
-            let values = _mm512_i32gather_epi32::<4>(words, table.as_ptr().cast());
-            _mm512_storeu_si512(slots.as_mut_ptr().cast(), values);
+            let words = _mm512_maskz_loadu_epi32(lanes, words_tail.as_ptr().cast());
+            let mask = _mm512_mask_cmplt_epu32_mask(lanes, words, _mm512_set1_epi32(table.len() as i32));
+            let zero = _mm512_setzero_si512();
+            let values = _mm512_mask_i32gather_epi32::<4>(zero, mask, words, table.as_ptr().cast());
+            _mm512_mask_storeu_epi32(slots_tail.as_mut_ptr().cast(), lanes, values);
+            inside == !0 && mask == lanes
         }
-    }
-
-    /// As [`gather16`](Self::gather16), past the caches.
-    #[inline(always)]
-    fn stream16(self, destination: &mut [[u8; 4]], table: &[[u8; 4]], offsets: Offsets<'_, [u8; 4]>, _: &Streams) {
-        assert!(offsets.limit() <= (table.len() as u64).min(1 << 31) && offsets.len() == destination.len());
-        let (slots, tail) = destination.as_chunks_mut::<16>();
-        let body = slots.len() * 16;
-        assert!(body == 0 || slots.as_ptr().cast::<u8>().align_offset(LINE) == 0, "a line begins at a multiple of 64");
-        for (slots, words) in slots.iter_mut().zip(offsets.words().as_chunks::<16>().0) {
-            // SAFETY: as in `gather16`; the first line is aligned by the assertion, and so are all others, which follow
-            // it at distances of 64 bytes. The `Streams` waits for the stores.
-            unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(words.as_ptr().wrapping_add(AHEAD).cast());
-                let words = _mm512_loadu_si512(words.as_ptr().cast());
-                let values = _mm512_i32gather_epi32::<4>(words, table.as_ptr().cast());
-                _mm512_stream_si512(slots.as_mut_ptr().cast(), values);
-            }
-        }
-        transfer::gather_each(tail, table, offsets.part(body..offsets.len()));
     }
 }
 
@@ -302,19 +294,19 @@ unsafe impl Simd for Avx512 {
         self,
         destination: &mut [[u8; 4]],
         table: &[[u8; 4]],
-        offsets: Offsets<'_, [u8; 4]>,
+        words: &[[u8; 4]],
         streams: Option<&Streams>,
-    ) {
-        assert!(offsets.limit() <= table.len() as u64 && offsets.len() == destination.len());
+    ) -> bool {
         // The instruction reads its offsets as signed.
-        if offsets.limit() > 1 << 31 {
-            return transfer::gather_each(destination, table, offsets);
+        if table.len() > 1 << 31 {
+            return portable::gather4(destination, table, words);
         }
-        let Some(streams) = streams else { return self.gather16(destination, table, offsets) };
+        if streams.is_none() {
+            return self.gather16::<false>(destination, table, words);
+        }
         let head = destination.as_ptr().align_offset(LINE).min(destination.len());
-        let ((first, rest), length) = (destination.split_at_mut(head), offsets.len());
-        transfer::gather_each(first, table, offsets.part(0..head));
-        self.stream16(rest, table, offsets.part(head..length), streams);
+        let ((first, rest), (first_words, words)) = (destination.split_at_mut(head), words.split_at(head));
+        self.gather16::<false>(first, table, first_words) && self.gather16::<true>(rest, table, words)
     }
 
     #[inline(always)]

@@ -21,7 +21,7 @@ use avx512::Avx512;
 use portable::Portable;
 pub(crate) use stream::{LINE, Streams};
 
-use super::offsets::{Offsets, Word};
+use super::offsets::Word;
 
 /// Operations whose best form depends on the instruction set.
 ///
@@ -60,16 +60,14 @@ pub(crate) unsafe trait Simd: Copy + Send + Sync {
         portable::keep_values((words, values), range, kept, kept_values)
     }
 
-    /// `destination[k] = table[offsets[k]]` for elements of 4 bytes and offsets of 4 bytes, past the caches if allowed.
+    /// `destination[k] = table[words[k]]` for elements of 4 bytes and words of 4 bytes, past the caches if allowed. False if
+    /// a word is not below the table's length; anything may have been written then.
+    ///
+    /// # Panics
+    /// If there are not as many slots as words.
     #[inline(always)]
-    fn gather4(
-        self,
-        destination: &mut [[u8; 4]],
-        table: &[[u8; 4]],
-        offsets: Offsets<'_, [u8; 4]>,
-        _: Option<&Streams>,
-    ) {
-        super::transfer::gather_each(destination, table, offsets);
+    fn gather4(self, destination: &mut [[u8; 4]], table: &[[u8; 4]], words: &[[u8; 4]], _: Option<&Streams>) -> bool {
+        portable::gather4(destination, table, words)
     }
 
     /// The sum of two f16, given and returned as bits, rounded to nearest even.

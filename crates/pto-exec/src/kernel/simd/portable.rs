@@ -4,7 +4,8 @@
 use half::f16;
 
 use super::{Simd, Task};
-use crate::kernel::offsets::Word;
+use crate::kernel::offsets::{Offsets, Word};
+use crate::kernel::transfer;
 
 /// No vector instructions of our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,3 +76,16 @@ pub(super) fn keep_values<const N: usize>(
     }
     count
 }
+
+/// [`Simd::gather4`]
+#[inline(always)]
+pub(super) fn gather4(destination: &mut [[u8; 4]], table: &[[u8; 4]], words: &[[u8; 4]]) -> bool {
+    assert!(words.len() == destination.len());
+    destination.chunks_mut(LOOK).zip(words.chunks(LOOK)).all(|(slots, words)| {
+        let offsets = Offsets::check(words, table.len() as u64);
+        offsets.map(|offsets| transfer::gather_each(slots, table, offsets)).is_some()
+    })
+}
+
+/// Words that are looked at and then used while they are in the first-level cache.
+const LOOK: usize = 64;

@@ -222,3 +222,42 @@ fn one_word_at_the_limit_is_seen_at_every_position() {
         }
     }
 }
+
+struct Gather<'a>(&'a mut [[u8; 4]], &'a [[u8; 4]], &'a [[u8; 4]], Option<&'a Streams>);
+
+impl Task for Gather<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> bool {
+        simd.gather4(self.0, self.1, self.2, self.3)
+    }
+}
+
+/// One word that is the last or none of the table's, at every position, with the output at every distance from a line.
+#[test]
+fn a_gather_says_whether_all_its_words_are_in_the_table() {
+    const GUARD: [u8; 4] = [0xee; 4];
+    let table: Vec<[u8; 4]> = (100..120u32).map(u32::to_le_bytes).collect();
+    for backend in Backend::available() {
+        for length in [1usize, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 80] {
+            for at in 0..length {
+                for odd in [19u32, 20, 1 << 31, u32::MAX] {
+                    let mut words: Vec<[u8; 4]> = (0..length as u32).map(|k| (k % 20).to_le_bytes()).collect();
+                    words[at] = odd.to_le_bytes();
+                    let (start, streams) = (1 + at % 17, Streams::new());
+                    for streams in [None, Some(&streams)] {
+                        let mut to = vec![GUARD; start + length + 1];
+                        let done = backend.run(Gather(&mut to[start..][..length], &table, &words, streams));
+                        assert_eq!(done, odd < 20, "{} {odd} at {at} of {length}", backend.name());
+                        let ends = to[..start].iter().chain(&to[start + length..]);
+                        assert!(ends.copied().all(|slot| slot == GUARD), "{} left its buffer", backend.name());
+                        let all = words.iter().zip(&to[start..]);
+                        let found = |word: &[u8; 4]| table.get(u32::from_le_bytes(*word) as usize).copied();
+                        assert!(!done || all.into_iter().all(|(word, slot)| found(word) == Some(*slot)));
+                    }
+                }
+            }
+        }
+    }
+}
