@@ -1,4 +1,4 @@
-//! Each way of a scatter and the plain loop over table sizes, lane counts and skews: where the cost rule's crossovers
+//! Each way of a gather or scatter and the plain loop over table sizes, lane counts and skews: where the cost rule's crossovers
 //! come from. Prints comma-separated values: the least time of several turns, in nanoseconds per lane.
 //!
 //! `cargo run --release -p pto-bench --example ways -- [LOG2_LANES] [THREADS]`
@@ -19,23 +19,31 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ways = [Method::Direct, Method::Owned, Method::Partitioned].map(engine);
     let chosen = Engine::new().with_threads(threads);
     println!("operation,indices,table,lanes,threads,plain,chosen,direct,owned,partitioned");
-    for (name, atomic) in [("set", Atomic::None), ("add", Atomic::Add)] {
+    for (name, atomic) in [("get", None), ("set", Some(Atomic::None)), ("add", Some(Atomic::Add))] {
         for (spread, skewed) in [("uniform", false), ("zipf", true)] {
             for log2 in [11, 14, 16, 18, 19, 20, 21, 22, 23, 24, 25, 26] {
                 let size = 1usize << log2;
                 let indices: Box<dyn Iterator<Item = u64>> =
                     if skewed { Box::new(zipf(1, size as u64, 1.1)) } else { Box::new(uniform(1, size as u64)) };
                 let indices = Array::from_values(lanes, indices.map(|x| x as i32))?;
-                let source = Array::from_values(lanes, std::iter::repeat(1f32))?;
-                let mut table = Array::<f32>::zeroed(size)?;
+                let mut source = Array::from_values(lanes, std::iter::repeat(1f32))?;
+                let mut table = Array::from_values(size, std::iter::repeat(1f32))?;
                 let mut best = [f64::MAX; 5];
                 for _ in 0..7 {
                     let start = Instant::now();
-                    plain::scatter(&mut table, &source, &indices, atomic, OutOfBounds::Undefined);
+                    match atomic {
+                        Some(atomic) => plain::scatter(&mut table, &source, &indices, atomic, OutOfBounds::Undefined),
+                        None => plain::gather(&mut source, &table, &indices),
+                    }
                     best[0] = best[0].min(start.elapsed().as_secs_f64());
                     for (best, engine) in best[1..].iter_mut().zip([&chosen].into_iter().chain(&ways)) {
                         let start = Instant::now();
-                        engine.scatter(&mut *table, &*source, &*indices, atomic, OutOfBounds::Undefined)?;
+                        match atomic {
+                            Some(atomic) => {
+                                engine.scatter(&mut *table, &*source, &*indices, atomic, OutOfBounds::Undefined)?
+                            }
+                            None => engine.gather(&mut *source, &*table, &*indices, OutOfBounds::Undefined)?,
+                        };
                         *best = best.min(start.elapsed().as_secs_f64());
                     }
                 }

@@ -10,9 +10,10 @@
 //! The rule, with the sizes that were measured (`docs/performance.md`):
 //! 1. Fewer than [`PARALLEL_LANES`] lanes do not pay for waking a thread, and a table within the first-level cache
 //!    ([`NEAR_BYTES`]) is updated as fast as lanes can be read: Direct.
-//! 2. A partition pays when the table is far beyond the second-level cache ([`SPILL`] times), when there are enough
-//!    lanes to fill the buckets ([`PARTITION_LANES`]), and when lanes are spread. On one thread a scatter wants more lanes
-//!    ([`ALONE`]), the fewer the larger the table is: there is nobody to share the second pass with. If an eighth of a sample repeats
+//! 2. A partition pays when the table is far beyond the second-level cache ([`SPILL`] times; half as often on one thread),
+//!    when there are enough lanes to fill the buckets ([`PARTITION_LANES`]), and when lanes are spread. A scatter on one
+//!    thread, which shares the second pass with nobody, and a gather, which takes a third one, want more lanes of each
+//!    thread, the fewer the larger the table is ([`FILL`]). If an eighth of a sample repeats
 //!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
 //!    have most of the work left to do after all have sorted.
 //! 3. Otherwise Owned with several threads, Direct with one.
@@ -36,9 +37,9 @@ pub(crate) const PARTITION_LANES: usize = 1 << 17;
 /// How many times the second-level cache a table must be for a partition to pay.
 pub(crate) const SPILL: usize = 8;
 
-/// Lanes of a scatter on one thread from which on a partition pays, times how often the table is as large as the
-/// second-level cache.
-pub(crate) const ALONE: usize = 1 << 25;
+/// Lanes of each thread from which on a gather in the order of the table and a partition on one thread pay, times how often
+/// the table is as large as the second-level cache.
+pub(crate) const FILL: usize = 1 << 23;
 
 /// Bytes of the shortest rows that are written past the caches.
 pub(crate) const STREAMED_ROW: usize = 128;
@@ -82,9 +83,11 @@ impl Work {
     /// True if a partition pays, provided that the lanes are spread.
     pub(crate) fn pays_partition(&self) -> bool {
         let alone = self.threads == 1 && !self.gathers;
+        let spill = if alone { SPILL / 2 } else { SPILL };
         let times = self.table_bytes / self.caches.l2.max(1);
-        let enough = self.lanes >= PARTITION_LANES && (!alone || self.lanes.saturating_mul(times) >= ALONE);
-        enough && self.table_bytes > self.caches.l2.saturating_mul(SPILL)
+        let is_filled = (self.lanes / self.threads.max(1)).saturating_mul(times) >= FILL;
+        let enough = self.lanes >= PARTITION_LANES && (is_filled || !(alone || self.gathers));
+        enough && self.table_bytes > self.caches.l2.saturating_mul(spill)
     }
 
     /// The way of a scatter.
@@ -116,7 +119,8 @@ mod tests {
         let spill = SPILL * CACHES.l2;
         assert_eq!(spread(Work { table_bytes: spill + 1, ..WORK }), Partitioned);
         assert_eq!(spread(Work { table_bytes: spill, ..WORK }), Owned);
-        assert_eq!(spread(Work { table_bytes: spill, threads: 1, ..WORK }), Direct);
+        assert_eq!(spread(Work { table_bytes: spill / 2 + 1, threads: 1, ..WORK }), Partitioned);
+        assert_eq!(spread(Work { table_bytes: spill / 2, threads: 1, ..WORK }), Direct);
         assert_eq!(spread(Work { table_bytes: NEAR_BYTES + 1, ..WORK }), Owned);
         assert_eq!(spread(Work { table_bytes: NEAR_BYTES, ..WORK }), Direct);
         // Lanes.
@@ -126,11 +130,19 @@ mod tests {
         assert_eq!(spread(Work { lanes: PARALLEL_LANES - 1, ..WORK }), Direct);
         assert_eq!(spread(Work { lanes: PARTITION_LANES - 1, threads: 1, ..WORK }), Direct);
         assert_eq!(spread(Work { threads: 1, ..WORK }), Partitioned);
-        // One thread: 2^19 lanes into 64 times the second-level cache.
-        assert_eq!(spread(Work { threads: 1, lanes: ALONE / 64, ..WORK }), Partitioned);
-        assert_eq!(spread(Work { threads: 1, lanes: ALONE / 64 - 1, ..WORK }), Direct);
-        assert_eq!(spread(Work { threads: 1, lanes: ALONE / 64 - 1, table_bytes: 65 << 20, ..WORK }), Partitioned);
-        assert_eq!(spread(Work { threads: 1, lanes: PARTITION_LANES, gathers: true, ..WORK }), Partitioned);
+        // One thread: 2^17 lanes into 64 times the second-level cache, 2^20 into little more than 4 times.
+        let alone = |lanes, times: usize| spread(Work { threads: 1, lanes, table_bytes: times << 20, ..WORK });
+        assert_eq!((alone(FILL / 64, 64), alone(FILL / 64 - 1, 64)), (Partitioned, Direct));
+        assert_eq!((alone(FILL / 63 + 1, 63), alone(FILL / 63, 63)), (Partitioned, Direct));
+        assert_eq!((alone(FILL / 5 + 1, 5), alone(FILL / 5, 5)), (Partitioned, Direct));
+        assert_eq!(alone(1 << 30, SPILL / 2), Direct);
+        // Gathers: as many for each thread.
+        let gather = |lanes, times: usize, threads| {
+            spread(Work { threads, lanes, table_bytes: times << 20, gathers: true, ..WORK })
+        };
+        assert_eq!((gather(FILL / 32, 32, 1), gather(FILL / 32 - 1, 32, 1)), (Partitioned, Direct));
+        assert_eq!((gather(FILL / 16, 32, 2), gather(FILL / 16 - 2, 32, 2)), (Partitioned, Owned));
+        assert_eq!((gather(1 << 30, SPILL + 1, 1), gather(1 << 30, SPILL, 1)), (Partitioned, Direct));
         // A machine that says nothing about its caches is one with usual ones.
         assert_eq!(spread(Work { caches: Caches::USUAL, ..WORK }), Partitioned);
     }

@@ -205,9 +205,15 @@ impl Scatter<'_> {
     /// True if saving the table costs less than looking at all lanes beforehand.
     fn undo_is_cheaper(&self, table: &[u8]) -> bool {
         let index_bytes = self.run.length * self.lookup.reader.element.size() as usize;
+        // Looking at lanes twice costs little while they stay in the cache, saving a table less while it is in the first.
+        let worth = match () {
+            () if table.len() <= NEAR_BYTES => index_bytes,
+            () if index_bytes < Caches::get().l2 => index_bytes / 4,
+            () => index_bytes / 2,
+        };
         self.lookup.resolver.bounds == Bounds::Checked
             && self.run.length > UNDO_LANES
-            && table.len() <= index_bytes / 4
+            && table.len() <= worth
             && table.len() <= self.engine.memory_cap
     }
 

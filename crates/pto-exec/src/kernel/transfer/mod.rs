@@ -4,11 +4,15 @@
 //! held against the table and the run against its tile before the loop, and only then is memory accessed unchecked.
 #![expect(unsafe_code, reason = "a bounds check per element costs a third of the time of a scatter")]
 
+mod distance;
+
 use super::BLOCK;
 use super::combine::Combine;
 use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
 use super::simd::{self, Simd};
+pub(crate) use distance::{AHEAD, FAR, far_gathers, lookahead};
+use distance::{NEAR_LANES, TAME_BYTES, asks_ahead, is_far, is_near};
 
 /// Panics unless all offsets are below `length`.
 #[inline(always)]
@@ -21,52 +25,6 @@ fn assert_inside<W: Word>(offsets: Offsets<'_, W>, length: usize) {
 fn assert_run_inside(run: Strided, count: usize, length: usize) {
     let last = count.checked_sub(1).map(|n| n.checked_mul(run.step).and_then(|n| n.checked_add(run.start)));
     assert!(last.is_none_or(|last| last.is_some_and(|last| last < length)), "a run leaves its tile");
-}
-
-/// Lanes between asking for a slot and replacing it.
-pub(crate) const AHEAD: usize = 32;
-
-/// Tables of up to this many bytes are in the first-level cache soon anyway.
-const NEAR_BYTES: usize = 1 << 15;
-
-/// The slots of so few lanes are in the first-level cache, too.
-const NEAR_LANES: usize = 512;
-
-/// True if slots have to be asked for. Sums and the like begin with a load, and the core keeps many of those under way;
-/// stores are carried out one after the other.
-#[inline(always)]
-fn asks_ahead<const N: usize, C: Combine<N>>(table: &[[u8; N]]) -> bool {
-    !C::READS && !is_near(table)
-}
-
-#[inline(always)]
-fn is_near<const N: usize>(table: &[[u8; N]]) -> bool {
-    table.len() <= NEAR_BYTES / N
-}
-
-/// Of larger tables most slots come from beyond the second-level cache.
-const FAR_BYTES: usize = 1 << 23;
-
-/// Lanes between asking for a slot of a far table and combining it. It is asked for into the second-level cache, which waits
-/// for more lines at a time than the first.
-pub(crate) const FAR: usize = 128;
-
-#[inline(always)]
-fn is_far<const N: usize>(table: &[[u8; N]]) -> bool {
-    table.len() > FAR_BYTES / N
-}
-
-/// Lanes from which on their slots of a far table are asked for [far ahead](FAR). Shorter runs wait for the addresses of its
-/// pages more than for its slots, and asking for both twice takes a fifth longer.
-const FAR_LANES: usize = 1 << 20;
-
-/// As [`FAR_LANES`] for gathers.
-const FAR_GATHERED: usize = 3 << 10;
-
-/// Lanes between asking for a slot and combining it, at most, in a run of some length.
-#[inline(always)]
-pub(crate) fn lookahead<const N: usize, C: Combine<N>>(table: &[[u8; N]], length: usize) -> usize {
-    if is_far(table) && length >= FAR_LANES && !C::WIDENS { FAR } else { AHEAD }
 }
 
 /// Combines the k-th value into `table[words[k]]`, in order, asking for the slots of the words that follow: into the
@@ -152,6 +110,36 @@ unsafe fn put_dense<const N: usize, V: Copy, W: Word>(
     }
 }
 
+/// As [`put_dense`], asking for a slot of `ahead` with each one that is put.
+///
+/// # Safety
+/// All words are below `table.len()`.
+#[inline(always)]
+unsafe fn put_asking<const N: usize, W: Word>(
+    table: &mut [[u8; N]],
+    words: &[W],
+    values: &[[u8; N]],
+    (ahead, ask): (&[W], impl Fn(usize)),
+    put: impl Fn(&mut [u8; N], [u8; N]),
+) {
+    let soon = words.len().min(values.len()).min(ahead.len()) / 16 * 16;
+    let ((words, last_words), (values, last_values)) = (words.split_at(soon), values.split_at(soon));
+    let chunks = words.as_chunks::<16>().0.iter().zip(values.as_chunks::<16>().0).zip(ahead.as_chunks::<16>().0);
+    for (i, ((words, values), ahead)) in chunks.enumerate() {
+        ask(16 * i);
+        let fours = words.as_chunks::<4>().0.iter().zip(values.as_chunks::<4>().0).zip(ahead.as_chunks::<4>().0);
+        for ((words, values), ahead) in fours {
+            for ((word, new), next) in words.iter().zip(values).zip(ahead) {
+                simd::prefetch(table, next.get() as usize);
+                // SAFETY: the caller vouches for all words.
+                put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+            }
+        }
+    }
+    // SAFETY: as above.
+    unsafe { put_dense(table, last_words, last_values, |k| ask(soon + k), put) }
+}
+
 /// Combines the k-th value into `table[words[k]]`, in order and in the quickest way for such values, up to [`BLOCK`] of
 /// them. There may be more words than values: the slots of those that follow are asked for where that helps, as far as
 /// [`lookahead`] says. `ask` is called before every 16 lanes, with their position.
@@ -175,13 +163,11 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     let words = &words[..values.len()];
     let mut wide = [0.0; BLOCK];
     let wide = &mut wide[..words.len()];
-    // All at once where no slots are waited for; elsewhere that would take their place.
-    let is_near = is_near(table);
-    if is_near || asks_ahead::<N, C>(table) {
-        (0..BLOCK).step_by(16).for_each(&ask);
-    }
+    // The machine's prefetchers find the streams of a near table; where page addresses are waited for, asking for anything
+    // takes a third longer.
+    let is_between = !is_near(table) && !is_far(table);
     let ask = |k: usize| {
-        if !is_near {
+        if is_between {
             ask(k);
         }
     };
@@ -198,10 +184,10 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
                 #[inline(always)]
                 |slot, new| *slot = C::combine_wide(simd, *slot, new),
             );
-        } else if is_near && C::are_tame(values) {
+        } else if table.len() <= TAME_BYTES / N && C::are_tame(values) {
             put_dense(table, words, values, ask, |slot, new| *slot = C::combine_tame(simd, *slot, new));
         } else if asks_ahead::<N, C>(table) {
-            put_all(table, words, values.iter().copied(), ahead, |slot, new| C::put(simd, slot, new));
+            put_asking(table, words, values, (ahead, ask), |slot, new| C::put(simd, slot, new));
         } else {
             put_dense(table, words, values, ask, |slot, new| C::put(simd, slot, new));
         }
@@ -336,13 +322,6 @@ pub(crate) fn gather<const N: usize, W: Word>(
     }
 }
 
-/// The words whose elements are to be asked for while those before them are gathered.
-#[inline(always)]
-pub(crate) fn far_gathers<'a, const N: usize, W: Word>(table: &[[u8; N]], words: &'a [W]) -> &'a [W] {
-    let is_far = is_far(table) && words.len() >= FAR_GATHERED;
-    words.get(FAR..).filter(|_| is_far).unwrap_or(&[])
-}
-
 /// As [`gather_each`]. Elements of words that come later are asked for on the way; any word is fine there.
 ///
 /// A function of its own: with AVX-512 the compiler would put the gather instruction in the place of single loads.
@@ -395,7 +374,7 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     let words = offsets.words();
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
-        if (is_near(table) || words.len() <= NEAR_LANES) && C::are_tame(values) {
+        if (table.len() <= TAME_BYTES / N || words.len() <= NEAR_LANES) && C::are_tame(values) {
             put_dense(table, words, values, |_| (), |slot, new| *slot = C::combine_tame(simd, *slot, new));
         } else {
             put_dense(table, words, values, |_| (), |slot, new| C::put(simd, slot, new));
@@ -428,126 +407,4 @@ pub(crate) fn gather_some<const N: usize, W: Word>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::combine::{Add, Replace};
-    use super::super::simd::{Backend, Streams, Task};
-    use super::*;
-
-    const GUARD: [u8; 4] = [0xee; 4];
-
-    enum Move<'a> {
-        Set(&'a mut [[u8; 4]], Offsets<'a, [u8; 4]>, &'a [[u8; 4]], Strided),
-        Add(&'a mut [[u8; 4]], Offsets<'a, [u8; 4]>, &'a [[u8; 4]], Strided),
-        Get(&'a mut [[u8; 4]], Strided, &'a [[u8; 4]], Offsets<'a, [u8; 4]>),
-    }
-
-    impl Task for Move<'_> {
-        type Output = ();
-
-        #[inline(always)]
-        fn run<S: Simd>(self, simd: S) {
-            match self {
-                Self::Set(table, offsets, tile, run) => scatter::<4, Replace, _, _>(simd, table, offsets, tile, run),
-                Self::Add(table, offsets, tile, run) => scatter::<4, Add<u32>, _, _>(simd, table, offsets, tile, run),
-                Self::Get(tile, run, table, offsets) if run.step == 1 => {
-                    let tile = &mut tile[run.start..][..offsets.len()];
-                    for streams in [None, Some(&Streams::new())] {
-                        tile.fill(GUARD);
-                        assert!(simd.gather4(tile, table, offsets.words(), streams));
-                    }
-                }
-                Self::Get(tile, run, table, offsets) => gather(tile, run, table, offsets),
-            }
-        }
-    }
-
-    fn elements(values: impl IntoIterator<Item = u32>) -> Vec<[u8; 4]> {
-        values.into_iter().map(u32::to_le_bytes).collect()
-    }
-
-    #[test]
-    fn every_lane_position_reaches_its_slot_and_no_other() {
-        for backend in Backend::available() {
-            for length in 1..=70usize {
-                for step in [1, 3] {
-                    let run = Strided { start: 0, step };
-                    let tile = elements(100..100 + (length * step) as u32);
-                    let mut table = vec![GUARD; length + 2];
-                    let words = elements((0..length as u32).rev());
-                    let offsets = Offsets::check(&words, length as u64).expect("all inside");
-                    backend.run(Move::Set(&mut table[1..=length], offsets, &tile, run));
-                    assert_eq!((table[0], table[length + 1]), (GUARD, GUARD));
-                    for k in 0..length {
-                        assert_eq!(table[length - k], tile[k * step]);
-                    }
-                    let mut back = vec![GUARD; length * step + 2];
-                    backend.run(Move::Get(&mut back[1..=length * step], run, &table[1..=length], offsets));
-                    for (k, slot) in back.iter().enumerate() {
-                        let inside = k > 0 && k <= length * step && (k - 1) % step == 0;
-                        assert_eq!(*slot, if inside { tile[k - 1] } else { GUARD }, "{length} {step} {k}");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn lanes_on_one_slot_add_up_in_a_register() {
-        for backend in Backend::available() {
-            for length in [2usize, 16, 255, 256, 257, 700] {
-                let tile = elements((0..length as u32).map(|k| k * k));
-                let words = vec![1u32.to_le_bytes(); length];
-                let mut table = elements([7, 8, 9]);
-                let offsets = Offsets::check(&words, 3).expect("all inside");
-                backend.run(Move::Add(&mut table, offsets, &tile, Strided { start: 0, step: 1 }));
-                assert_eq!(table, elements([7, 8 + (0..length as u32).map(|k| k * k).sum::<u32>(), 9]));
-            }
-        }
-    }
-
-    #[test]
-    fn a_limit_beyond_the_table_or_a_run_beyond_the_tile_panics_before_any_write() {
-        let panics = |work: &mut dyn FnMut()| {
-            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err());
-        };
-        let words = elements(0..4);
-        for backend in Backend::available() {
-            let (mut table, tile) = (elements(50..53), elements(0..4));
-            let offsets = Offsets::check(&words, 4).expect("all inside");
-            let dense = Strided { start: 0, step: 1 };
-            panics(&mut || backend.run(Move::Add(&mut table, offsets, &tile, dense)));
-            panics(&mut || backend.run(Move::Get(&mut elements(0..4), dense, &tile[..3], offsets)));
-            assert_eq!(table, elements(50..53));
-            for run in [Strided { start: 1, step: 1 }, Strided { start: 1, step: usize::MAX }] {
-                let mut table = elements(50..54);
-                panics(&mut || backend.run(Move::Set(&mut table, offsets, &tile, run)));
-                panics(&mut || backend.run(Move::Get(&mut table, run, &tile, offsets)));
-                assert_eq!(table, elements(50..54));
-            }
-        }
-    }
-
-    #[test]
-    fn listed_positions_scatter_and_gather_with_zeros_between() {
-        struct Listed<'a>(&'a mut [[u8; 4]], &'a [[u8; 4]], &'a [[u8; 4]]);
-        impl Task for Listed<'_> {
-            type Output = ();
-
-            #[inline(always)]
-            fn run<S: Simd>(self, simd: S) {
-                let offsets = Offsets::check(self.2, 4).expect("all inside");
-                scatter_some::<4, Replace, _, _>(simd, self.0, offsets, self.1, Strided { start: 0, step: 1 }, &[1, 2]);
-            }
-        }
-        let (tile, words) = (elements(10..14), elements([3, 0]));
-        for backend in Backend::available() {
-            let mut table = elements([0; 4]);
-            backend.run(Listed(&mut table, &tile, &words));
-            assert_eq!(table, elements([12, 0, 0, 11]));
-            let mut dst = elements([7; 5]);
-            let offsets = Offsets::check(&words, 4).expect("all inside");
-            gather_some::<4, _>(&mut dst, Strided { start: 0, step: 1 }, 4, &table, offsets, &[1, 2]);
-            assert_eq!(dst, elements([0, 11, 12, 0, 7]));
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,62 @@
+//! How far away a table is, and what is asked for because of that, how early. All of it was measured
+//! (`docs/performance.md`).
+
+use crate::kernel::combine::Combine;
+use crate::kernel::offsets::Word;
+
+/// Lanes between asking for a slot and replacing it.
+pub(crate) const AHEAD: usize = 32;
+
+/// Tables of up to this many bytes are in the first-level cache soon anyway.
+const NEAR_BYTES: usize = 1 << 15;
+
+/// Slots of a table of up to this many bytes are written again sooner than found to be the same.
+pub(super) const TAME_BYTES: usize = 1 << 16;
+
+/// The slots of so few lanes are in the first-level cache, too.
+pub(super) const NEAR_LANES: usize = 512;
+
+/// True if slots have to be asked for. Sums and the like begin with a load, and the core keeps many of those under way;
+/// stores are carried out one after the other. Those into a far table wait for the addresses of its pages, and longer if
+/// they are asked for; unless there are [many](FAR_LANES).
+#[inline(always)]
+pub(super) fn asks_ahead<const N: usize, C: Combine<N>>(table: &[[u8; N]]) -> bool {
+    !C::READS && !is_near(table) && !is_far(table)
+}
+
+#[inline(always)]
+pub(super) fn is_near<const N: usize>(table: &[[u8; N]]) -> bool {
+    table.len() <= NEAR_BYTES / N
+}
+
+/// Of larger tables most slots come from beyond the second-level cache.
+const FAR_BYTES: usize = 1 << 23;
+
+/// Lanes between asking for a slot of a far table and combining it. It is asked for into the second-level cache, which waits
+/// for more lines at a time than the first.
+pub(crate) const FAR: usize = 128;
+
+#[inline(always)]
+pub(super) fn is_far<const N: usize>(table: &[[u8; N]]) -> bool {
+    table.len() > FAR_BYTES / N
+}
+
+/// Lanes from which on their slots of a far table are asked for [far ahead](FAR). Shorter runs wait for the addresses of its
+/// pages more than for its slots, and asking for both twice takes a fifth longer.
+const FAR_LANES: usize = 1 << 20;
+
+/// As [`FAR_LANES`] for gathers.
+const FAR_GATHERED: usize = 3 << 10;
+
+/// Lanes between asking for a slot and combining it, at most, in a run of some length.
+#[inline(always)]
+pub(crate) fn lookahead<const N: usize, C: Combine<N>>(table: &[[u8; N]], length: usize) -> usize {
+    if is_far(table) && length >= FAR_LANES && !C::WIDENS { FAR } else { AHEAD }
+}
+
+/// The words whose elements are to be asked for while those before them are gathered.
+#[inline(always)]
+pub(crate) fn far_gathers<'a, const N: usize, W: Word>(table: &[[u8; N]], words: &'a [W]) -> &'a [W] {
+    let is_far = is_far(table) && words.len() >= FAR_GATHERED;
+    words.get(FAR..).filter(|_| is_far).unwrap_or(&[])
+}

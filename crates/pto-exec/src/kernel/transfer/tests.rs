@@ -1,0 +1,123 @@
+//! Every lane and boundary, between guard words.
+
+use super::*;
+use crate::kernel::combine::{Add, Replace};
+use crate::kernel::simd::{Backend, Streams, Task};
+
+const GUARD: [u8; 4] = [0xee; 4];
+
+enum Move<'a> {
+    Set(&'a mut [[u8; 4]], Offsets<'a, [u8; 4]>, &'a [[u8; 4]], Strided),
+    Add(&'a mut [[u8; 4]], Offsets<'a, [u8; 4]>, &'a [[u8; 4]], Strided),
+    Get(&'a mut [[u8; 4]], Strided, &'a [[u8; 4]], Offsets<'a, [u8; 4]>),
+}
+
+impl Task for Move<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        match self {
+            Self::Set(table, offsets, tile, run) => scatter::<4, Replace, _, _>(simd, table, offsets, tile, run),
+            Self::Add(table, offsets, tile, run) => scatter::<4, Add<u32>, _, _>(simd, table, offsets, tile, run),
+            Self::Get(tile, run, table, offsets) if run.step == 1 => {
+                let tile = &mut tile[run.start..][..offsets.len()];
+                for streams in [None, Some(&Streams::new())] {
+                    tile.fill(GUARD);
+                    assert!(simd.gather4(tile, table, offsets.words(), streams));
+                }
+            }
+            Self::Get(tile, run, table, offsets) => gather(tile, run, table, offsets),
+        }
+    }
+}
+
+fn elements(values: impl IntoIterator<Item = u32>) -> Vec<[u8; 4]> {
+    values.into_iter().map(u32::to_le_bytes).collect()
+}
+
+#[test]
+fn every_lane_position_reaches_its_slot_and_no_other() {
+    for backend in Backend::available() {
+        for length in 1..=70usize {
+            for step in [1, 3] {
+                let run = Strided { start: 0, step };
+                let tile = elements(100..100 + (length * step) as u32);
+                let mut table = vec![GUARD; length + 2];
+                let words = elements((0..length as u32).rev());
+                let offsets = Offsets::check(&words, length as u64).expect("all inside");
+                backend.run(Move::Set(&mut table[1..=length], offsets, &tile, run));
+                assert_eq!((table[0], table[length + 1]), (GUARD, GUARD));
+                for k in 0..length {
+                    assert_eq!(table[length - k], tile[k * step]);
+                }
+                let mut back = vec![GUARD; length * step + 2];
+                backend.run(Move::Get(&mut back[1..=length * step], run, &table[1..=length], offsets));
+                for (k, slot) in back.iter().enumerate() {
+                    let inside = k > 0 && k <= length * step && (k - 1) % step == 0;
+                    assert_eq!(*slot, if inside { tile[k - 1] } else { GUARD }, "{length} {step} {k}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lanes_on_one_slot_add_up_in_a_register() {
+    for backend in Backend::available() {
+        for length in [2usize, 16, 255, 256, 257, 700] {
+            let tile = elements((0..length as u32).map(|k| k * k));
+            let words = vec![1u32.to_le_bytes(); length];
+            let mut table = elements([7, 8, 9]);
+            let offsets = Offsets::check(&words, 3).expect("all inside");
+            backend.run(Move::Add(&mut table, offsets, &tile, Strided { start: 0, step: 1 }));
+            assert_eq!(table, elements([7, 8 + (0..length as u32).map(|k| k * k).sum::<u32>(), 9]));
+        }
+    }
+}
+
+#[test]
+fn a_limit_beyond_the_table_or_a_run_beyond_the_tile_panics_before_any_write() {
+    let panics = |work: &mut dyn FnMut()| {
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err());
+    };
+    let words = elements(0..4);
+    for backend in Backend::available() {
+        let (mut table, tile) = (elements(50..53), elements(0..4));
+        let offsets = Offsets::check(&words, 4).expect("all inside");
+        let dense = Strided { start: 0, step: 1 };
+        panics(&mut || backend.run(Move::Add(&mut table, offsets, &tile, dense)));
+        panics(&mut || backend.run(Move::Get(&mut elements(0..4), dense, &tile[..3], offsets)));
+        assert_eq!(table, elements(50..53));
+        for run in [Strided { start: 1, step: 1 }, Strided { start: 1, step: usize::MAX }] {
+            let mut table = elements(50..54);
+            panics(&mut || backend.run(Move::Set(&mut table, offsets, &tile, run)));
+            panics(&mut || backend.run(Move::Get(&mut table, run, &tile, offsets)));
+            assert_eq!(table, elements(50..54));
+        }
+    }
+}
+
+#[test]
+fn listed_positions_scatter_and_gather_with_zeros_between() {
+    struct Listed<'a>(&'a mut [[u8; 4]], &'a [[u8; 4]], &'a [[u8; 4]]);
+    impl Task for Listed<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) {
+            let offsets = Offsets::check(self.2, 4).expect("all inside");
+            scatter_some::<4, Replace, _, _>(simd, self.0, offsets, self.1, Strided { start: 0, step: 1 }, &[1, 2]);
+        }
+    }
+    let (tile, words) = (elements(10..14), elements([3, 0]));
+    for backend in Backend::available() {
+        let mut table = elements([0; 4]);
+        backend.run(Listed(&mut table, &tile, &words));
+        assert_eq!(table, elements([12, 0, 0, 11]));
+        let mut dst = elements([7; 5]);
+        let offsets = Offsets::check(&words, 4).expect("all inside");
+        gather_some::<4, _>(&mut dst, Strided { start: 0, step: 1 }, 4, &table, offsets, &[1, 2]);
+        assert_eq!(dst, elements([0, 11, 12, 0, 7]));
+    }
+}
