@@ -25,7 +25,7 @@ pub(super) fn asks_ahead<const N: usize, C: Combine<N>>(table: &[[u8; N]]) -> bo
 }
 
 #[inline(always)]
-pub(super) fn is_near<const N: usize>(table: &[[u8; N]]) -> bool {
+fn is_near<const N: usize>(table: &[[u8; N]]) -> bool {
     table.len() <= NEAR_BYTES / N
 }
 

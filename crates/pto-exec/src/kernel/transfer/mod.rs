@@ -12,7 +12,7 @@ use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
 use super::simd::{self, Simd};
 pub(crate) use distance::{AHEAD, FAR, far_gathers, lookahead};
-use distance::{NEAR_LANES, TAME_BYTES, asks_ahead, is_far, is_near};
+use distance::{NEAR_LANES, TAME_BYTES, asks_ahead, is_far};
 
 /// Panics unless all offsets are below `length`.
 #[inline(always)]
@@ -163,11 +163,10 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     let words = &words[..values.len()];
     let mut wide = [0.0; BLOCK];
     let wide = &mut wide[..words.len()];
-    // The machine's prefetchers find the streams of a near table; where page addresses are waited for, asking for anything
-    // takes a third longer.
-    let is_between = !is_near(table) && !is_far(table);
+    // Where page addresses are waited for, asking for anything takes a third longer.
+    let is_far = is_far(table);
     let ask = |k: usize| {
-        if is_between {
+        if !is_far {
             ask(k);
         }
     };
