@@ -56,7 +56,7 @@ impl Engine {
         let scatter = |lookup: Lookup<'_>, table: &mut [u8]| {
             let streams = streams_out.then(Streams::new);
             let (lookup, stride) = by_row(lookup);
-            lookup.for_each_block(self.backend, run, &mut |moved| {
+            lookup.for_each_long_block(self.backend, run, &mut |moved| {
                 let block = RowBlock { moved, stride, segments, streams: streams.as_ref() };
                 kernel.scatter_rows(self.backend, table, block, tile);
             })
@@ -96,7 +96,7 @@ impl Engine {
         let collect = |run: Run, tile: &mut [u8]| {
             let streams = streams_out.then(Streams::new);
             let (lookup, stride) = by_row(lookup);
-            lookup.for_each_block(self.backend, run, &mut |moved| {
+            lookup.for_each_long_block(self.backend, run, &mut |moved| {
                 let block = RowBlock { moved, stride, segments, streams: streams.as_ref() };
                 gather(self.backend, size, tile, block, table);
             })

@@ -113,6 +113,18 @@ impl Lookup<'_> {
         }
     }
 
+    /// As [`for_each_block`](Self::for_each_block), all lanes at once where they are their own offsets: the next ones are
+    /// known to whoever looks ahead.
+    pub(crate) fn for_each_long_block(&self, backend: Backend, run: Run, visit: &mut dyn FnMut(Moved<'_>)) -> usize {
+        match self.check_whole(backend, run) {
+            Some(Ok(offsets)) => {
+                visit(Moved { payload: run.payload, count: run.length, offsets, positions: None });
+                0
+            }
+            _ => self.for_each_block(backend, run, visit),
+        }
+    }
+
     fn for_each_block_of<W: Word>(&self, backend: Backend, run: Run, visit: &mut dyn FnMut(Moved<'_>)) -> usize {
         let mut buffers = Buffers::<W>::new();
         let mut outside = 0;

@@ -265,7 +265,7 @@ impl<const N: usize, C: Combine<N>> Task for ScatterRows<'_, N, C> {
             block.prefetch_first(table, ask);
         }
         // Inlined by force: a closure on its own is compiled without the instruction set.
-        block.for_each_row(
+        block.for_each_row::<N>(
             ask,
             #[inline(always)]
             |start, base, ahead| {

@@ -66,16 +66,15 @@ pub(crate) struct RowBlock<'a> {
 impl RowBlock<'_> {
     /// Rows between asking for one and moving it.
     #[inline(always)]
-    fn ahead(&self, ask: Ask) -> usize {
-        // Of elements of 4 bytes; a few rows more or less do no harm.
-        let lines = |segment: &Segment| (segment.length * 4).div_ceil(LINE).clamp(1, ask.lines());
+    fn ahead<const N: usize>(&self, ask: Ask) -> usize {
+        let lines = |segment: &Segment| (segment.length * N).div_ceil(LINE).clamp(1, ask.lines());
         ask.in_flight() / self.segments.iter().map(lines).sum::<usize>().clamp(1, ask.in_flight())
     }
 
     /// Asks for the first rows of the block, those that no other row comes before by [`ahead`](Self::ahead).
     #[inline(always)]
     pub(super) fn prefetch_first<const N: usize>(&self, table: &[[u8; N]], ask: Ask) {
-        (0..self.ahead(ask)).for_each(|row| prefetch(table, self.base(row), self.segments, ask));
+        (0..self.ahead::<N>(ask)).for_each(|row| prefetch(table, self.base(row), self.segments, ask));
     }
 
     /// Where in the table a row starts, of those that are left.
@@ -89,11 +88,15 @@ impl RowBlock<'_> {
     }
 
     /// Visits the rows: where each starts in the tile, and in the table unless its lane was dropped, with the start of
-    /// a row to come.
+    /// a row to come. Elements have `N` bytes.
     #[inline(always)]
-    pub(super) fn for_each_row(&self, ask: Ask, mut visit: impl FnMut(usize, Option<usize>, Option<usize>)) {
+    pub(super) fn for_each_row<const N: usize>(
+        &self,
+        ask: Ask,
+        mut visit: impl FnMut(usize, Option<usize>, Option<usize>),
+    ) {
         let Moved { payload, count, positions, .. } = self.moved;
-        let ahead = self.ahead(ask);
+        let ahead = self.ahead::<N>(ask);
         let mut next = 0;
         for row in 0..count {
             let kept = match positions {
@@ -204,7 +207,7 @@ impl<const N: usize> Task for Gather<'_, N> {
         }
         let step = block.moved.payload.step;
         // Inlined by force: a closure on its own is compiled without the instruction set.
-        block.for_each_row(
+        block.for_each_row::<N>(
             Ask::Read,
             #[inline(always)]
             |start, base, ahead| {
