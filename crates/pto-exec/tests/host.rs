@@ -397,6 +397,34 @@ fn a_late_fault_leaves_no_trace() {
     }
 }
 
+/// One lane out of range among those of a gather from a table beyond the caches, early and late, with any index.
+#[test]
+fn a_fault_in_a_far_table_is_named() {
+    fn check<I: Index>(number: fn(usize) -> I) {
+        let size = (1 << 21) + 3;
+        let table: Vec<u32> = (0..size as u32).collect();
+        for (lanes, lane) in [(5000, 0), (5000, 4999), (70_000, 66_000)] {
+            for odd in [size - 1, size] {
+                let mut numbers: Vec<usize> = random(7).map(|x| x as usize % size).take(lanes).collect();
+                numbers[lane] = odd;
+                let indices: Vec<I> = numbers.iter().map(|x| number(*x)).collect();
+                for engine in engines() {
+                    let mut read = vec![0u32; lanes];
+                    let done = engine.gather(&mut read, &table, &indices, OutOfBounds::Undefined);
+                    if odd < size {
+                        assert!(done.is_ok() && numbers.iter().zip(&read).all(|(x, found)| *x == *found as usize));
+                    } else {
+                        let (lane, capacity) = (lane as u64, size as u64);
+                        assert_eq!(done, Err(Fault::Lane { lane, index: odd as i128, capacity }), "{engine:?}");
+                    }
+                }
+            }
+        }
+    }
+    check::<i32>(|x| x as i32);
+    check::<u64>(|x| x as u64);
+}
+
 /// A small cap makes a partition go in rounds, a tiny one rules it out; the memory is bounded and can be given back.
 #[test]
 fn the_memory_cap_holds_and_changes_nothing() {

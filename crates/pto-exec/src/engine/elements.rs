@@ -107,7 +107,7 @@ impl Engine {
         let size = element.size() as usize;
         let out = Out { size, streams: self.streams_out(run.length.saturating_mul(size)) };
         if !self.is_parallel(run.length) || run.payload.step != 1 {
-            return self.gather_part(out, &lookup, run, tile, table);
+            return self.gather_part((out, on_fault), &lookup, run, tile, table);
         }
         let mut rest = &mut tile[run.payload.start * size..][..run.length * size];
         let mut tasks = Vec::with_capacity(self.threads.get());
@@ -118,13 +118,13 @@ impl Engine {
             run.payload.start = 0;
             tasks.push((run, mine));
         }
-        let outside = self.each(tasks, |(run, tile)| self.gather_part(out, &lookup, run, tile, table));
+        let outside = self.each(tasks, |(run, tile)| self.gather_part((out, on_fault), &lookup, run, tile, table));
         outside.into_iter().sum()
     }
 
     fn gather_part(
         &self,
-        out: Out,
+        (out, on_fault): (Out, OnFault),
         lookup: &Lookup<'_>,
         run: Run,
         tile: &mut [u8],
@@ -136,7 +136,8 @@ impl Engine {
             return done;
         }
         // Blocks want their lanes looked at.
-        if lookup.resolver.bounds == Bounds::Checked && self.count_outside(lookup, run) > 0 {
+        let are_unseen = lookup.resolver.bounds == Bounds::Checked && on_fault == OnFault::AnythingWritten;
+        if are_unseen && self.count_outside(lookup, run) > 0 {
             return Err(Outside);
         }
         Ok(lookup.for_each_block(self.backend, run, &mut |moved| gather(way, out.size, tile, moved, table)))

@@ -318,7 +318,7 @@ impl Runs {
         run
     }
 
-    /// Carries out all runs, or none.
+    /// Carries out all runs, or none if there are several.
     #[inline]
     fn each(
         &self,

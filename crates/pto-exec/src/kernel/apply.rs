@@ -62,7 +62,9 @@ fn combine_ahead<const N: usize, C: Combine<N>, S: Simd>(
     [near, far, later]: [&[Entry<N>]; 3],
 ) {
     for (i, step) in entries.chunks(STEP).enumerate() {
-        (0..STEP).step_by(LINE / size_of::<Entry<N>>()).for_each(|k| simd::prefetch(later, i * STEP + k));
+        if !later.is_empty() {
+            (0..STEP).step_by(LINE / size_of::<Entry<N>>()).for_each(|k| simd::prefetch(later, i * STEP + k));
+        }
         for (k, entry) in step.iter().enumerate() {
             if let Some(far) = far.get(i * STEP + k) {
                 simd::prefetch_far(table, far.slot());

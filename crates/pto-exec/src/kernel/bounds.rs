@@ -10,7 +10,7 @@ use super::simd::Simd;
 /// What becomes of lanes that are out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bounds {
-    /// There is none: all lanes were looked at before.
+    /// Nothing is said about them: all lanes are looked at before one is used.
     Checked,
     /// They leave the block.
     Drop,

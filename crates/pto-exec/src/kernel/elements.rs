@@ -237,7 +237,7 @@ pub(crate) fn gather(
 }
 
 /// As [`gather`] for a run of which no lane is dropped, whatever its index; returns how many were out of range. Lanes are
-/// looked at on the way: [`Outside`] as soon as one is that no policy has an answer to, and some elements were written then.
+/// looked at on the way: [`Outside`] if there is one that no policy has an answer to, and some elements were written then.
 /// `None` if lanes are dropped, or do not lie in memory as words that are offsets once they are resolved.
 pub(crate) fn gather_resolving(
     way: (Backend, Option<&Streams>),
@@ -309,14 +309,14 @@ impl<const N: usize, W: Word> Task for GatherResolving<'_, N, W> {
         let ((tiles, last), (chunks, last_words)) = (tile.as_chunks_mut::<AT_ONCE>(), words.as_chunks::<AT_ONCE>());
         let ahead = if is_identity { transfer::far_gathers(from.table, words) } else { &[] };
         let mut remapped = [W::put(0); AT_ONCE];
-        let mut outside = from.resolve(simd, first, first_words, &mut remapped, &[])?;
+        let mut outside = from.resolve_and_gather(simd, first, first_words, &mut remapped, &[])?;
         for (i, (tile, chunk)) in tiles.iter_mut().zip(chunks).enumerate() {
             // The machine's prefetchers lose the stream among the other accesses.
             (0..AT_ONCE).step_by(simd::LINE / W::BYTES).for_each(|k| simd::prefetch(words, (i + 8) * AT_ONCE + k));
             let ahead = ahead.get(i * AT_ONCE..).unwrap_or(&[]);
-            outside += from.resolve(simd, tile, chunk, &mut remapped, ahead)?;
+            outside += from.resolve_and_gather(simd, tile, chunk, &mut remapped, ahead)?;
         }
-        Ok(outside + from.resolve(simd, last, last_words, &mut remapped, &[])?)
+        Ok(outside + from.resolve_and_gather(simd, last, last_words, &mut remapped, &[])?)
     }
 }
 
@@ -332,7 +332,7 @@ struct Resolving<'a, const N: usize> {
 impl<const N: usize> Resolving<'_, N> {
     /// Resolves lanes and gathers them; returns how many were out of range. The elements of `ahead` are asked for.
     #[inline(always)]
-    fn resolve<W: Word, S: Simd>(
+    fn resolve_and_gather<W: Word, S: Simd>(
         &self,
         simd: S,
         tile: &mut [[u8; N]],
@@ -345,7 +345,8 @@ impl<const N: usize> Resolving<'_, N> {
         Ok(outside)
     }
 
-    /// Gathers lanes that are resolved, looking at each. The elements of `ahead` are asked for.
+    /// Gathers lanes that are resolved, looking at each; at most [`AT_ONCE`] unless by the gather instruction. The elements of
+    /// `ahead` are asked for.
     #[inline(always)]
     fn gather<W: Word, S: Simd>(&self, simd: S, tile: &mut [[u8; N]], words: &[W], ahead: &[W]) -> Result<(), Outside> {
         let capacity = self.resolver.capacity;

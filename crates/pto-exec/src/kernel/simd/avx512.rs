@@ -175,14 +175,23 @@ impl Avx512 {
         count
     }
 
-    /// [`Simd::gather4`], 16 elements a turn, from a table that signed offsets reach; where `STREAMS`, past the caches, for
-    /// whoever holds a [`Streams`].
+    /// [`Simd::gather4`], 16 elements a turn, from a table that signed offsets reach. What is written past the caches begins
+    /// at a line.
     #[inline(always)]
-    fn gather16<const STREAMS: bool>(self, destination: &mut [[u8; 4]], table: &[[u8; 4]], words: &[[u8; 4]]) -> bool {
+    fn gather16(
+        self,
+        destination: &mut [[u8; 4]],
+        table: &[[u8; 4]],
+        words: &[[u8; 4]],
+        streams: Option<&Streams>,
+    ) -> bool {
         assert!(table.len() <= 1 << 31 && words.len() == destination.len());
         let ((slots, slots_tail), (words, words_tail)) = (destination.as_chunks_mut::<16>(), words.as_chunks::<16>());
         let lines = slots.as_ptr().cast::<u8>();
-        assert!(!STREAMS || slots.is_empty() || lines.align_offset(LINE) == 0, "a line begins at a multiple of 64");
+        assert!(
+            streams.is_none() || slots.is_empty() || lines.align_offset(LINE) == 0,
+            "a line begins at a multiple of 64"
+        );
         let mut inside = !0;
         for (slots, words) in slots.iter_mut().zip(words) {
             // SAFETY: `self` proves AVX-512F. The load reads the 64 bytes of `words`. Only words below `table.len()`, at
@@ -196,7 +205,7 @@ impl Avx512 {
                 let mask = _mm512_cmplt_epu32_mask(words, _mm512_set1_epi32(table.len() as i32));
                 let zero = _mm512_setzero_si512();
                 let values = _mm512_mask_i32gather_epi32::<4>(zero, mask, words, table.as_ptr().cast());
-                if STREAMS {
+                if streams.is_some() {
                     _mm512_stream_si512(slots.as_mut_ptr().cast(), values);
                 } else {
                     _mm_prefetch::<_MM_HINT_ET0>(slots.as_ptr().wrapping_add(AHEAD).cast());
@@ -302,11 +311,11 @@ unsafe impl Simd for Avx512 {
             return portable::gather4(destination, table, words);
         }
         if streams.is_none() {
-            return self.gather16::<false>(destination, table, words);
+            return self.gather16(destination, table, words, None);
         }
         let head = destination.as_ptr().align_offset(LINE).min(destination.len());
         let ((first, rest), (first_words, words)) = (destination.split_at_mut(head), words.split_at(head));
-        self.gather16::<false>(first, table, first_words) && self.gather16::<true>(rest, table, words)
+        self.gather16(first, table, first_words, None) && self.gather16(rest, table, words, streams)
     }
 
     #[inline(always)]

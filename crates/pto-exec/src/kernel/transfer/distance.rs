@@ -18,7 +18,7 @@ pub(super) const NEAR_LANES: usize = 512;
 
 /// True if slots have to be asked for. Sums and the like begin with a load, and the core keeps many of those under way;
 /// stores are carried out one after the other. Those into a far table wait for the addresses of its pages, and longer if
-/// they are asked for; unless there are [many](FAR_LANES).
+/// they are asked for; unless there are [many](FAR_LANES) and all of them are known, which is not so of blocks.
 #[inline(always)]
 pub(super) fn asks_ahead<const N: usize, C: Combine<N>>(table: &[[u8; N]]) -> bool {
     !C::READS && !is_near(table) && !is_far(table)
@@ -42,7 +42,7 @@ pub(super) fn is_far<const N: usize>(table: &[[u8; N]]) -> bool {
 }
 
 /// Lanes from which on their slots of a far table are asked for [far ahead](FAR). Shorter runs wait for the addresses of its
-/// pages more than for its slots, and asking for both twice takes a fifth longer.
+/// pages more than for its slots, and asking for anything takes up to a third longer.
 const FAR_LANES: usize = 1 << 20;
 
 /// As [`FAR_LANES`] for gathers.
