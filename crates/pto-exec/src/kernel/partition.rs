@@ -16,7 +16,7 @@ use super::lanes::Strided;
 use super::offsets::{AnyOffsets, Offsets, Word};
 use super::simd::{self, Backend, Simd, Task};
 
-/// The number of buckets. With twice as many write streams a partition takes half as long again, while applying one
+/// The number of buckets. With twice as many write streams a partition takes a sixth to a half longer, while applying one
 /// gets hardly faster: the step is that from 64 to 128 streams (`docs/performance.md`).
 pub(crate) const BUCKETS: usize = 64;
 
