@@ -162,7 +162,7 @@ impl<const N: usize, C: Combine<N>, W: Word, const IS_HANDFUL: bool> Task for Sc
         if IS_HANDFUL {
             with_length!(words, source => {
                 let Some(offsets) = Offsets::check_few(words, limit) else { return false };
-                transfer::scatter_near::<N, C, _, S>(simd, table, offsets, source);
+                transfer::scatter_handful::<N, C, _, S>(simd, table, offsets, source);
             });
         } else {
             let Some(offsets) = Offsets::look(simd, words, limit) else { return false };

@@ -381,6 +381,30 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     }
 }
 
+/// As [`scatter_near`] for a handful of lanes, in as few instructions as can be.
+#[inline(always)]
+pub(crate) fn scatter_handful<const N: usize, C: Combine<N>, W: Word, S: Simd>(
+    simd: S,
+    table: &mut [[u8; N]],
+    offsets: Offsets<'_, W>,
+    values: &[[u8; N]],
+) {
+    assert_inside(offsets, table.len());
+    let length = offsets.len().min(values.len());
+    let (words, last_words) = offsets.words()[..length].as_chunks::<4>();
+    let (values, last_values) = values[..length].as_chunks::<4>();
+    for (words, values) in words.iter().zip(values) {
+        for (word, new) in words.iter().zip(values) {
+            // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
+            C::put(simd, unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+        }
+    }
+    for (word, new) in last_words.iter().zip(last_values) {
+        // SAFETY: as above.
+        C::put(simd, unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+    }
+}
+
 /// As [`gather`], for the lanes of the run whose positions are listed; the others become zero.
 pub(crate) fn gather_some<const N: usize, W: Word>(
     tile: &mut [[u8; N]],
