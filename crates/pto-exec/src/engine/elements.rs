@@ -10,7 +10,8 @@ use super::share::Sample;
 use super::{Engine, cuts};
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::{Bounds, Part};
-use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run, gather, gather_resolving};
+use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run};
+use crate::kernel::gather::{gather, gather_resolving};
 use crate::kernel::kind::{Kernel, PartLanes, WholeLanes, kernel};
 use crate::kernel::partition::{Chunking, Partition, Split, entry_bytes};
 use crate::kernel::simd::Streams;
@@ -168,11 +169,6 @@ pub(crate) enum OnFault {
     AnythingWritten,
 }
 
-/// A whole run as one block.
-fn whole(run: Run, offsets: crate::kernel::AnyOffsets<'_>) -> Moved<'_> {
-    Moved { payload: run.payload, count: run.length, offsets, positions: None }
-}
-
 /// A scatter of one run.
 struct Scatter<'a> {
     engine: &'a Engine,
@@ -195,7 +191,7 @@ impl Scatter<'_> {
             }
         }
         if let Some(offsets) = lookup.check_whole(engine.backend, run) {
-            kernel.scatter(engine.backend, table, whole(run, offsets?), tile);
+            kernel.scatter(engine.backend, table, Moved::whole(run, offsets?), tile);
             return Ok(0);
         }
         engine.check_lanes(&lookup, run)?;

@@ -1,12 +1,11 @@
-//! Gathers and scatters of single elements: one run of index lanes and payload at a time.
+//! Single elements: one run of index lanes and payload at a time, resolved block by block.
 
 use super::BLOCK;
 use super::address::AddressMap;
 use super::bounds::{Block, Resolved, Resolver, count_outside};
 use super::lanes::{LaneReader, Strided};
 use super::offsets::{AnyOffsets, Offsets, Word};
-use super::simd::{self, Backend, Simd, Streams, Task};
-use super::transfer;
+use super::simd::{Backend, Simd, Task};
 
 /// Index lanes and payload positions that belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +102,13 @@ pub(crate) struct Moved<'a> {
     pub(crate) positions: Option<&'a [u32]>,
 }
 
+impl<'a> Moved<'a> {
+    /// A whole run as one block.
+    pub(crate) fn whole(run: Run, offsets: AnyOffsets<'a>) -> Self {
+        Self { payload: run.payload, count: run.length, offsets, positions: None }
+    }
+}
+
 impl Lookup<'_> {
     /// Resolves a run block by block and returns how many lanes were out of range. Lanes that have to be checked were.
     pub(crate) fn for_each_block(&self, backend: Backend, run: Run, visit: &mut dyn FnMut(Moved<'_>)) -> usize {
@@ -118,7 +124,7 @@ impl Lookup<'_> {
     pub(crate) fn for_each_long_block(&self, backend: Backend, run: Run, visit: &mut dyn FnMut(Moved<'_>)) -> usize {
         match self.check_whole(backend, run) {
             Some(Ok(offsets)) => {
-                visit(Moved { payload: run.payload, count: run.length, offsets, positions: None });
+                visit(Moved::whole(run, offsets));
                 0
             }
             _ => self.for_each_block(backend, run, visit),
@@ -217,212 +223,5 @@ impl<'a, W: Word> Task for Check<'a, W> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Self::Output {
         Offsets::look(simd, self.words, self.capacity)
-    }
-}
-
-/// Gathers elements of `size` bytes, zero for lanes that were dropped, past the caches where that is allowed and possible.
-pub(crate) fn gather(
-    (backend, streams): (Backend, Option<&Streams>),
-    size: usize,
-    tile: &mut [u8],
-    moved: Moved<'_>,
-    table: &[u8],
-) {
-    match size {
-        1 => gather_as::<1>(backend, streams, tile, moved, table),
-        2 => gather_as::<2>(backend, streams, tile, moved, table),
-        4 => gather_as::<4>(backend, streams, tile, moved, table),
-        _ => gather_as::<8>(backend, streams, tile, moved, table),
-    }
-}
-
-/// As [`gather`] for a run of which no lane is dropped, whatever its index; returns how many were out of range. Lanes are
-/// looked at on the way: [`Outside`] if there is one that no policy has an answer to, and some elements were written then.
-/// `None` if lanes are dropped, or do not lie in memory as words that are offsets once they are resolved.
-pub(crate) fn gather_resolving(
-    way: (Backend, Option<&Streams>),
-    size: usize,
-    tile: &mut [u8],
-    (lookup, run): (&Lookup<'_>, Run),
-    table: &[u8],
-) -> Option<Result<usize, Outside>> {
-    let resolver = lookup.resolver;
-    let is_plain = *lookup.map == AddressMap::Linear && run.payload.step == 1;
-    if !is_plain || !(resolver.is_total() || resolver.is_identity()) {
-        return None;
-    }
-    let tile = &mut tile[run.payload.start * size..][..run.length * size];
-    if lookup.is_narrow() {
-        let words = lookup.reader.native::<[u8; 4]>(run.idx, run.length)?;
-        Some(gather_words_resolving(way, size, tile, (resolver, words), table))
-    } else {
-        let words = lookup.reader.native::<[u8; 8]>(run.idx, run.length)?;
-        Some(gather_words_resolving(way, size, tile, (resolver, words), table))
-    }
-}
-
-fn gather_words_resolving<W: Word>(
-    (backend, streams): (Backend, Option<&Streams>),
-    size: usize,
-    tile: &mut [u8],
-    (resolver, words): (Resolver, &[W]),
-    table: &[u8],
-) -> Result<usize, Outside> {
-    macro_rules! gathered {
-        ($n:literal) => {{
-            let (tile, table) = (tile.as_chunks_mut::<$n>().0, table.as_chunks::<$n>().0);
-            let is_gathered = W::BYTES == 4 && (is_gathered(table) || ($n == 4 && words.len() < GATHER_LANES));
-            backend.run(GatherResolving { tile, words, from: Resolving { table, is_gathered, resolver, streams } })
-        }};
-    }
-    match size {
-        1 => gathered!(1),
-        2 => gathered!(2),
-        4 => gathered!(4),
-        _ => gathered!(8),
-    }
-}
-
-/// Lanes that are resolved and then gathered. So few that the machine resolves the next ones while loads are under way.
-const AT_ONCE: usize = 64;
-
-struct GatherResolving<'a, const N: usize, W> {
-    tile: &'a mut [[u8; N]],
-    words: &'a [W],
-    from: Resolving<'a, N>,
-}
-
-impl<const N: usize, W: Word> Task for GatherResolving<'_, N, W> {
-    type Output = Result<usize, Outside>;
-
-    #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> Self::Output {
-        let Self { tile, words, from } = self;
-        let is_identity = from.resolver.is_identity();
-        if is_identity && from.is_gathered {
-            // Nothing to be resolved, and the instruction looks at its lanes by itself.
-            return from.gather(simd, tile, words, &[]).map(|()| 0);
-        }
-        // Whole lines are written after these.
-        let head = tile.as_ptr().align_offset(simd::LINE).min(AT_ONCE).min(words.len());
-        let ((first, tile), (first_words, words)) = (tile.split_at_mut(head), words.split_at(head));
-        let ((tiles, last), (chunks, last_words)) = (tile.as_chunks_mut::<AT_ONCE>(), words.as_chunks::<AT_ONCE>());
-        let ahead = if is_identity { transfer::far_gathers(from.table, words) } else { &[] };
-        let mut remapped = [W::put(0); AT_ONCE];
-        let mut outside = from.resolve_and_gather(simd, first, first_words, &mut remapped, &[])?;
-        for (i, (tile, chunk)) in tiles.iter_mut().zip(chunks).enumerate() {
-            // The machine's prefetchers lose the stream among the other accesses.
-            (0..AT_ONCE).step_by(simd::LINE / W::BYTES).for_each(|k| simd::prefetch(words, (i + 8) * AT_ONCE + k));
-            let ahead = ahead.get(i * AT_ONCE..).unwrap_or(&[]);
-            outside += from.resolve_and_gather(simd, tile, chunk, &mut remapped, ahead)?;
-        }
-        Ok(outside + from.resolve_and_gather(simd, last, last_words, &mut remapped, &[])?)
-    }
-}
-
-/// A table, with what its lanes are resolved by and whether its elements are written past the caches.
-struct Resolving<'a, const N: usize> {
-    table: &'a [[u8; N]],
-    /// By the gather instruction: elements and words have 4 bytes.
-    is_gathered: bool,
-    resolver: Resolver,
-    streams: Option<&'a Streams>,
-}
-
-impl<const N: usize> Resolving<'_, N> {
-    /// Resolves lanes and gathers them; returns how many were out of range. The elements of `ahead` are asked for.
-    #[inline(always)]
-    fn resolve_and_gather<W: Word, S: Simd>(
-        &self,
-        simd: S,
-        tile: &mut [[u8; N]],
-        words: &[W],
-        remapped: &mut [W; AT_ONCE],
-        ahead: &[W],
-    ) -> Result<usize, Outside> {
-        let (words, outside) = self.resolver.remap(words, remapped);
-        self.gather(simd, tile, words, ahead)?;
-        Ok(outside)
-    }
-
-    /// Gathers lanes that are resolved, looking at each; at most [`AT_ONCE`] unless by the gather instruction. The elements of
-    /// `ahead` are asked for.
-    #[inline(always)]
-    fn gather<W: Word, S: Simd>(&self, simd: S, tile: &mut [[u8; N]], words: &[W], ahead: &[W]) -> Result<(), Outside> {
-        let capacity = self.resolver.capacity;
-        if self.is_gathered {
-            let table = bytemuck::cast_slice(&self.table[..capacity as usize]);
-            let (tile, words) = (bytemuck::cast_slice_mut(tile), bytemuck::cast_slice(words));
-            return if simd.gather4(tile, table, words, self.streams) { Ok(()) } else { Err(Outside) };
-        }
-        let offsets = Offsets::look(simd, words, capacity).ok_or(Outside)?;
-        match self.streams {
-            Some(streams) => {
-                let found = &mut [[0; N]; AT_ONCE][..tile.len()];
-                transfer::gather_ahead(found, self.table, offsets, ahead);
-                streams.copy(tile.as_flattened_mut(), found.as_flattened());
-            }
-            None => transfer::gather_ahead(tile, self.table, offsets, ahead),
-        }
-        Ok(())
-    }
-}
-
-/// Tables of up to this many elements of 4 bytes, 8 MiB, are read by the vector unit's gather instruction.
-const GATHER_ELEMENTS: usize = 1 << 21;
-
-/// So few lanes are read by it from any table: the addresses of their pages are at hand.
-const GATHER_LANES: usize = 1 << 11;
-
-/// Beyond the cache the vector unit waits for the slowest of its lanes, and single loads overlap better.
-#[inline(always)]
-fn is_gathered<const N: usize>(table: &[[u8; N]]) -> bool {
-    N == 4 && table.len() <= GATHER_ELEMENTS
-}
-
-fn gather_as<const N: usize>(
-    backend: Backend,
-    streams: Option<&Streams>,
-    tile: &mut [u8],
-    moved: Moved<'_>,
-    table: &[u8],
-) {
-    let (tile, table) = (tile.as_chunks_mut::<N>().0, table.as_chunks::<N>().0);
-    match moved.offsets {
-        AnyOffsets::Narrow(offsets) if is_gathered(table) && moved.positions.is_none() && moved.payload.step == 1 => {
-            let tile = bytemuck::cast_slice_mut(&mut tile[moved.payload.start..][..offsets.len()]);
-            backend.run(Gather4 { tile, table: bytemuck::cast_slice(table), offsets, streams });
-        }
-        AnyOffsets::Narrow(offsets) => gather_words(tile, moved, table, offsets),
-        AnyOffsets::Wide(offsets) => gather_words(tile, moved, table, offsets),
-    }
-}
-
-fn gather_words<const N: usize, W: Word>(
-    tile: &mut [[u8; N]],
-    moved: Moved<'_>,
-    table: &[[u8; N]],
-    offsets: Offsets<'_, W>,
-) {
-    match moved.positions {
-        None => transfer::gather(tile, moved.payload, table, offsets),
-        Some(positions) => transfer::gather_some(tile, moved.payload, moved.count, table, offsets, positions),
-    }
-}
-
-struct Gather4<'a> {
-    tile: &'a mut [[u8; 4]],
-    table: &'a [[u8; 4]],
-    offsets: Offsets<'a, [u8; 4]>,
-    streams: Option<&'a Streams>,
-}
-
-impl Task for Gather4<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<S: Simd>(self, simd: S) {
-        let inside = simd.gather4(self.tile, self.table, self.offsets.words(), self.streams);
-        assert!(inside, "an element offset leaves its buffer");
     }
 }

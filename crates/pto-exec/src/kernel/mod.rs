@@ -7,7 +7,7 @@
 //! - [`address`] turns in-range indices into element offsets;
 //! - [`combine`] is what happens to one element;
 //! - [`transfer`] moves elements;
-//! - [`elements`] and [`rows`] put these together for one run of lanes, [`partition`] with [`apply`] and [`sorted`] for a
+//! - [`elements`] with [`gather`] and [`rows`] put these together for one run of lanes, [`partition`] with [`apply`] and [`sorted`] for a
 //!   part of a long one;
 //! - [`kind`] hides element type and operation behind one interface;
 //! - [`mask`] widens rows.
@@ -20,6 +20,7 @@ mod apply;
 pub(crate) mod bounds;
 pub(crate) mod combine;
 pub(crate) mod elements;
+pub(crate) mod gather;
 pub(crate) mod kind;
 pub(crate) mod lanes;
 pub(crate) mod mask;

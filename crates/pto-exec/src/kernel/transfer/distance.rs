@@ -54,6 +54,22 @@ pub(crate) fn lookahead<const N: usize, C: Combine<N>>(table: &[[u8; N]], length
     if is_far(table) && length >= FAR_LANES && !C::WIDENS { FAR } else { AHEAD }
 }
 
+/// Lanes that are read by the vector unit's gather instruction from any table: the addresses of so few pages are at hand.
+const GATHER_LANES: usize = 1 << 11;
+
+/// True if the gather instruction reads such a table: elements of 4 bytes, not from far away, where the vector unit waits for
+/// the slowest of its lanes and single loads overlap better.
+#[inline(always)]
+pub(crate) fn is_gathered<const N: usize>(table: &[[u8; N]]) -> bool {
+    N == 4 && !is_far(table)
+}
+
+/// As [`is_gathered`], of a run of some length.
+#[inline(always)]
+pub(crate) fn are_gathered<const N: usize>(table: &[[u8; N]], length: usize) -> bool {
+    is_gathered(table) || (N == 4 && length < GATHER_LANES)
+}
+
 /// The words whose elements are to be asked for while those before them are gathered.
 #[inline(always)]
 pub(crate) fn far_gathers<'a, const N: usize, W: Word>(table: &[[u8; N]], words: &'a [W]) -> &'a [W] {

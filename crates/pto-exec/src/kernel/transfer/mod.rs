@@ -11,7 +11,7 @@ use super::combine::Combine;
 use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
 use super::simd::{self, Simd};
-pub(crate) use distance::{AHEAD, FAR, far_gathers, lookahead};
+pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_gathered, lookahead};
 use distance::{NEAR_LANES, TAME_BYTES, asks_ahead, is_far};
 
 /// Panics unless all offsets are below `length`.
@@ -79,7 +79,34 @@ unsafe fn put_all<const N: usize, V, W: Word>(
     }
 }
 
-/// As [`put_all`] for dense values, asking for no slots. `ask` is called before every 16 lanes, with their position.
+/// As [`put_all`] for dense values, asking for nothing.
+///
+/// # Safety
+/// All words are below `table.len()`.
+#[inline(always)]
+unsafe fn put_few<const N: usize, V: Copy, W: Word>(
+    table: &mut [[u8; N]],
+    words: &[W],
+    values: &[V],
+    put: impl Fn(&mut [u8; N], V),
+) {
+    let length = words.len().min(values.len());
+    // Four a turn: counting turns would take as long as moving an element.
+    let (fours, words) = words[..length].as_chunks::<4>();
+    let (value_fours, values) = values[..length].as_chunks::<4>();
+    for (words, values) in fours.iter().zip(value_fours) {
+        for (word, new) in words.iter().zip(values) {
+            // SAFETY: the caller vouches for all words.
+            put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+        }
+    }
+    for (word, new) in words.iter().zip(values) {
+        // SAFETY: as above.
+        put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+    }
+}
+
+/// As [`put_few`] for more. `ask` is called before every 16 lanes, with their position.
 ///
 /// # Safety
 /// All words are below `table.len()`.
@@ -96,18 +123,11 @@ unsafe fn put_dense<const N: usize, V: Copy, W: Word>(
     let (value_chunks, values) = values[..length].as_chunks::<16>();
     for (i, (words, values)) in chunks.iter().zip(value_chunks).enumerate() {
         ask(16 * i);
-        // Four a turn: counting turns would take as long as moving an element.
-        for (words, values) in words.as_chunks::<4>().0.iter().zip(values.as_chunks::<4>().0) {
-            for (word, new) in words.iter().zip(values) {
-                // SAFETY: the caller vouches for all words.
-                put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
-            }
-        }
+        // SAFETY: the caller vouches for all words.
+        unsafe { put_few(table, words, values, &put) };
     }
-    for (word, new) in words.iter().zip(values) {
-        // SAFETY: as above.
-        put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
-    }
+    // SAFETY: as above.
+    unsafe { put_few(table, words, values, &put) }
 }
 
 /// As [`put_dense`], asking for a slot of `ahead` with each one that is put.
@@ -390,19 +410,8 @@ pub(crate) fn scatter_handful<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     values: &[[u8; N]],
 ) {
     assert_inside(offsets, table.len());
-    let length = offsets.len().min(values.len());
-    let (words, last_words) = offsets.words()[..length].as_chunks::<4>();
-    let (values, last_values) = values[..length].as_chunks::<4>();
-    for (words, values) in words.iter().zip(values) {
-        for (word, new) in words.iter().zip(values) {
-            // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
-            C::put(simd, unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
-        }
-    }
-    for (word, new) in last_words.iter().zip(last_values) {
-        // SAFETY: as above.
-        C::put(simd, unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
-    }
+    // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
+    unsafe { put_few(table, offsets.words(), values, |slot, new| C::put(simd, slot, new)) }
 }
 
 /// As [`gather`], for the lanes of the run whose positions are listed; the others become zero.
