@@ -30,6 +30,9 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
         *slot = Self::combine(simd, *slot, new);
     }
 
+    /// There are special cases, and [`combine_tame`](Self::combine_tame) is for all others.
+    const TAMES: bool = false;
+
     /// True if [`combine_tame`](Self::combine_tame) is right for all of these new values.
     #[inline(always)]
     fn are_tame(_: &[[u8; N]]) -> bool {
@@ -234,6 +237,14 @@ macro_rules! any_marked {
 macro_rules! long_floats {
     ($($type:ty, $signed:ty, $ranked:ident, $bytes:literal);*) => {$(
         impl Combine<$bytes> for Max<$type> {
+            const TAMES: bool = true;
+
+            // Not for the elements, but for the look at all values.
+            #[inline(always)]
+            fn enter<T: Task>(backend: Backend, task: T) -> T::Output {
+                backend.run(task)
+            }
+
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
                 $ranked::larger(old, new)
@@ -272,6 +283,14 @@ macro_rules! long_floats {
         }
 
         impl Combine<$bytes> for Min<$type> {
+            const TAMES: bool = true;
+
+            // Not for the elements, but for the look at all values.
+            #[inline(always)]
+            fn enter<T: Task>(backend: Backend, task: T) -> T::Output {
+                backend.run(task)
+            }
+
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
                 $ranked::smaller(old, new)

@@ -7,8 +7,11 @@ use crate::kernel::offsets::Word;
 /// Lanes between asking for a slot and replacing it.
 pub(crate) const AHEAD: usize = 32;
 
-/// Tables of up to this many bytes are in the first-level cache soon anyway.
-const NEAR_BYTES: usize = 1 << 15;
+/// Bytes of a first-level cache.
+const FIRST_LEVEL: usize = 48 << 10;
+
+/// Bytes of that which lanes and values take as they pass through.
+const PASSING: usize = 24 << 10;
 
 /// Slots of a table of up to this many bytes are written again sooner than found to be the same.
 pub(super) const TAME_BYTES: usize = 1 << 16;
@@ -16,17 +19,23 @@ pub(super) const TAME_BYTES: usize = 1 << 16;
 /// The slots of so few lanes are in the first-level cache, too.
 pub(super) const NEAR_LANES: usize = 512;
 
-/// True if slots have to be asked for. Sums and the like begin with a load, and the core keeps many of those under way;
-/// stores are carried out one after the other. Those into a far table wait for the addresses of its pages, and longer if
-/// they are asked for; unless there are [many](FAR_LANES) and all of them are known, which is not so of blocks.
+/// Lanes of a run of which only blocks are seen.
+pub(super) const MANY: usize = usize::MAX;
+
+/// True if the slots of so many lanes have to be asked for. Sums and the like begin with a load, and the core keeps many of
+/// those under way; stores are carried out one after the other. Those into a far table wait for the addresses of its pages,
+/// and longer if they are asked for; unless there are [many](FAR_LANES) and all of them are known, which is not so of blocks.
 #[inline(always)]
-pub(super) fn asks_ahead<const N: usize, C: Combine<N>>(table: &[[u8; N]]) -> bool {
-    !C::READS && !is_near(table) && !is_far(table)
+pub(super) fn asks_ahead<const N: usize, C: Combine<N>>(table: &[[u8; N]], lanes: usize) -> bool {
+    !C::READS && !is_near(table, lanes) && !is_far(table)
 }
 
+/// True if what so many lanes touch stays in the first-level cache: a line of the table each, themselves and their values.
 #[inline(always)]
-fn is_near<const N: usize>(table: &[[u8; N]]) -> bool {
-    table.len() <= NEAR_BYTES / N
+fn is_near<const N: usize>(table: &[[u8; N]], lanes: usize) -> bool {
+    let lines = lanes.saturating_mul(64).min(size_of_val(table));
+    let passing = lanes.saturating_mul(4 + N).min(PASSING);
+    lines + passing <= FIRST_LEVEL
 }
 
 /// Of larger tables most slots come from beyond the second-level cache.

@@ -12,7 +12,7 @@ use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
 use super::simd::{self, Simd};
 pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_gathered, lookahead};
-use distance::{NEAR_LANES, TAME_BYTES, asks_ahead, is_far};
+use distance::{MANY, NEAR_LANES, TAME_BYTES, asks_ahead, is_far};
 
 /// Panics unless all offsets are below `length`.
 #[inline(always)]
@@ -205,7 +205,7 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             );
         } else if table.len() <= TAME_BYTES / N && C::are_tame(values) {
             put_dense(table, words, values, ask, |slot, new| *slot = C::combine_tame(simd, *slot, new));
-        } else if asks_ahead::<N, C>(table) {
+        } else if asks_ahead::<N, C>(table, MANY) {
             put_asking(table, words, values, (ahead, ask), |slot, new| C::put(simd, slot, new));
         } else {
             put_dense(table, words, values, ask, |slot, new| C::put(simd, slot, new));
@@ -307,7 +307,7 @@ pub(crate) fn scatter_some<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         *slot = values.fold(*slot, |old, new| C::combine(simd, old, new));
         return;
     }
-    let ahead = if asks_ahead::<N, C>(table) { &words[AHEAD.min(words.len())..] } else { &[] };
+    let ahead = if asks_ahead::<N, C>(table, MANY) { &words[AHEAD.min(words.len())..] } else { &[] };
     let values = &tile[run.start.min(tile.len())..];
     // SAFETY: every word is below `table.len()` by the assertion above.
     unsafe {
@@ -381,7 +381,7 @@ pub(crate) fn gather_each<T: Copy, W: Word>(destination: &mut [T], table: &[T], 
     }
 }
 
-/// As [`scatter`] for dense values that are in the first-level cache, as their offsets are: nothing is asked for.
+/// As [`scatter`] for dense values that are in the first-level cache, as their offsets are: they are not asked for.
 #[inline(always)]
 pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     simd: S,
@@ -391,12 +391,27 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 ) {
     assert_inside(offsets, table.len());
     let words = offsets.words();
+    let put = |slot: &mut [u8; N], new| C::put(simd, slot, new);
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
-        if (table.len() <= TAME_BYTES / N || words.len() <= NEAR_LANES) && C::are_tame(values) {
-            put_dense(table, words, values, |_| (), |slot, new| *slot = C::combine_tame(simd, *slot, new));
+        if asks_ahead::<N, C>(table, words.len()) {
+            put_asking(table, words, values, (&words[AHEAD.min(words.len())..], |_| ()), put);
+        } else if C::TAMES && (table.len() <= TAME_BYTES / N || words.len() <= NEAR_LANES) {
+            let count = words.len().min(values.len());
+            let (mut words, mut values) = (&words[..count], &values[..count]);
+            while !words.is_empty() {
+                // Values are looked at just before they are wanted.
+                let block = words.len().min(BLOCK);
+                let (first, news) = (&words[..block], &values[..block]);
+                if C::are_tame(news) {
+                    put_dense(table, first, news, |_| (), |slot, new| *slot = C::combine_tame(simd, *slot, new));
+                } else {
+                    put_dense(table, first, news, |_| (), put);
+                }
+                (words, values) = (&words[block..], &values[block..]);
+            }
         } else {
-            put_dense(table, words, values, |_| (), |slot, new| C::put(simd, slot, new));
+            put_dense(table, words, values, |_| (), put);
         }
     }
 }

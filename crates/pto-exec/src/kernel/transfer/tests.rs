@@ -1,7 +1,7 @@
 //! Every lane and boundary, between guard words.
 
 use super::*;
-use crate::kernel::combine::{Add, Replace};
+use crate::kernel::combine::{Add, Max, Replace};
 use crate::kernel::simd::{Backend, Streams, Task};
 
 const GUARD: [u8; 4] = [0xee; 4];
@@ -119,5 +119,58 @@ fn listed_positions_scatter_and_gather_with_zeros_between() {
         let offsets = Offsets::check(&words, 4).expect("all inside");
         gather_some::<4, _>(&mut dst, Strided { start: 0, step: 1 }, 4, &table, offsets, &[1, 2]);
         assert_eq!(dst, elements([0, 11, 12, 0, 7]));
+    }
+}
+
+#[test]
+fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
+    struct Near<'a, C>(&'a mut [[u8; 4]], Offsets<'a, [u8; 4]>, &'a [[u8; 4]], core::marker::PhantomData<C>);
+    impl<C: Combine<4>> Task for Near<'_, C> {
+        type Output = ();
+
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) {
+            scatter_near::<4, C, _, S>(simd, self.0, self.1, self.2);
+        }
+    }
+    fn check<C: Combine<4>>(backend: Backend, (size, lanes): (usize, usize), value: fn(usize) -> u32) {
+        // Half of the lanes share a slot with another one.
+        let words = elements((0..lanes).map(|k| (k / 2 * 7919 % size) as u32));
+        let values = elements((0..lanes).map(value));
+        let mut table = elements((0..size + 2).map(|k| (k as f32 - 100.0).to_bits()));
+        let mut expected = table.clone();
+        for (word, new) in words.iter().zip(&values) {
+            let slot = &mut expected[1 + u32::from_le_bytes(*word) as usize];
+            *slot = backend.run(One::<C>(*slot, *new, core::marker::PhantomData));
+        }
+        let offsets = Offsets::check(&words, size as u64).expect("all inside");
+        backend.run(Near::<C>(&mut table[1..=size], offsets, &values, core::marker::PhantomData));
+        assert!(table == expected, "{lanes} lanes into {size}");
+    }
+    struct One<C>([u8; 4], [u8; 4], core::marker::PhantomData<C>);
+    impl<C: Combine<4>> Task for One<C> {
+        type Output = [u8; 4];
+
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> [u8; 4] {
+            C::combine(simd, self.0, self.1)
+        }
+    }
+    let number = |k: usize| ((k * k % 977) as f32 - 300.0).to_bits();
+    // A block of numbers, then one with a NaN and one with the zero that loses.
+    let special = |k: usize| match k {
+        300 => f32::NAN.to_bits(),
+        600 => (-0.0f32).to_bits(),
+        _ => ((k % 500) as f32).to_bits(),
+    };
+    for backend in Backend::available() {
+        for size in [5000, (1 << 13) - 1, 1 << 13, 1 << 14, (1 << 14) + 1, 1 << 16] {
+            for lanes in [17, 31, 33, 512, 513, 682, 683, 684, 767, 1000, 2048, 2049, 3000, 4096] {
+                check::<Replace>(backend, (size, lanes), number);
+                check::<Add<f32>>(backend, (size, lanes), number);
+                check::<Max<f32>>(backend, (size, lanes), number);
+                check::<Max<f32>>(backend, (size, lanes), special);
+            }
+        }
     }
 }
