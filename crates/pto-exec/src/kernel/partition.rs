@@ -14,7 +14,7 @@ use super::bounds::{Bounds, count_outside};
 use super::elements::{Lookup, Moved, Run};
 use super::lanes::Strided;
 use super::offsets::{AnyOffsets, Offsets, Word};
-use super::simd::{self, Backend, Simd, Task};
+use super::simd::{self, Backend, LINE, Simd, Task};
 
 /// The number of buckets. With twice as many write streams a partition takes a sixth to a half longer, while applying one
 /// gets hardly faster: the step is that from 64 to 128 streams (`docs/performance.md`).
@@ -28,6 +28,16 @@ const LARGEST_CHUNK: usize = 4096;
 
 /// Lanes that are looked at and then copied: so few that the machine's prefetchers see one steady stream.
 pub(super) const LOOK: usize = 64;
+
+/// Lanes between asking for a lane or value and copying it.
+const AHEAD: usize = 256;
+
+/// Asks for what comes [`AHEAD`] of a number of lanes or values: the machine's prefetchers lose such a stream among those of
+/// the buckets.
+#[inline(always)]
+pub(super) fn ask_ahead<T>(stream: &[T], at: usize, count: usize) {
+    (0..count).step_by(LINE / size_of::<T>()).for_each(|k| simd::prefetch(stream, at + AHEAD + k));
+}
 
 /// One lane: where in its bucket it goes, and its value.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -139,16 +149,29 @@ impl Buckets {
     /// If there are more than the region has room for.
     #[inline(always)]
     pub(super) fn fill<E>(&mut self, region: &mut [E], entries: impl Iterator<Item = (usize, E)>) {
-        let within = self.chunking.chunk - 1;
+        let within = self.within();
         for (bucket, entry) in entries {
-            let place = self.ends[bucket];
-            region[place] = entry;
-            // The prefetchers of the machine follow fewer streams than there are buckets.
-            simd::prefetch(region, place + 64 / size_of::<E>());
+            self.put(region, (bucket, entry), within);
+        }
+    }
+
+    /// The bits of a place that say where in its chunk it is.
+    #[inline(always)]
+    fn within(&self) -> usize {
+        self.chunking.chunk - 1
+    }
+
+    /// Puts an entry to the end of its bucket; `within` is [this](Self::within), read once for many.
+    #[inline(always)]
+    fn put<E>(&mut self, region: &mut [E], (bucket, entry): (usize, E), within: usize) {
+        let place = self.ends[bucket];
+        region[place] = entry;
+        // The prefetchers of the machine follow fewer streams than there are buckets.
+        simd::prefetch(region, place + 64 / size_of::<E>());
+        if (place + 1) & within == 0 {
+            self.extend(bucket, place);
+        } else {
             self.ends[bucket] = place + 1;
-            if (place + 1) & within == 0 {
-                self.extend(bucket, place);
-            }
         }
     }
 
@@ -249,6 +272,31 @@ impl<const N: usize> Copy<'_, N> {
         self.buckets.fill(self.region, lanes.map(|(offset, value)| (split.bucket(offset), entry(offset, value))));
     }
 
+    /// Lanes that are their own offsets.
+    #[inline(always)]
+    fn whole<S: Simd>(&mut self, simd: S, words: &[[u8; 4]], values: &[[u8; N]]) {
+        // Where an entry is a register's half, 16 are made at once.
+        let done = if N == 4 { words.len().min(values.len()) / 16 * 16 } else { 0 };
+        if done > 0 {
+            let (words, values) = (bytemuck::cast_slice(&words[..done]), bytemuck::cast_slice(&values[..done]));
+            let region = bytemuck::cast_slice_mut::<_, [u8; 8]>(self.region);
+            let within = self.buckets.within();
+            for (words, values) in words.iter().zip(values) {
+                let (buckets, entries) = simd.split16::<{ BUCKETS as u32 }>(words, values, self.split.shift);
+                // Written out, so that they are taken from registers: through memory, which a loop would take them, they
+                // come in other sizes than they went, and that costs as much as all the rest.
+                macro_rules! put {
+                    ($($k:literal)*) => {$(
+                        self.buckets.put(region, (buckets[$k] as usize, entries[$k].to_le_bytes()), within);
+                    )*};
+                }
+                put!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+            }
+        }
+        let rest = words[done..].iter().zip(&values[done..]);
+        self.lanes(rest.map(|(word, value)| (word.get(), *value)));
+    }
+
     fn block<W: Word>(&mut self, tile: &[[u8; N]], moved: Moved<'_>, offsets: Offsets<'_, W>) {
         let Strided { start, step } = moved.payload;
         let words = offsets.words().iter().map(|word| word.get());
@@ -273,12 +321,14 @@ impl<const N: usize> Task for CopyWhole<'_, '_, N> {
     type Output = usize;
 
     #[inline(always)]
-    fn run<S: Simd>(self, _: S) -> usize {
-        let Self { words, values, capacity, copy } = self;
+    fn run<S: Simd>(self, simd: S) -> usize {
+        let Self { words: all, values: all_values, capacity, copy } = self;
         let mut outside = 0;
-        for (words, values) in words.chunks(LOOK).zip(values.chunks(LOOK)) {
+        for (i, (words, values)) in all.chunks(LOOK).zip(all_values.chunks(LOOK)).enumerate() {
+            ask_ahead(all, i * LOOK, LOOK);
+            ask_ahead(all_values, i * LOOK, LOOK);
             if Word::largest(words) < capacity {
-                copy.lanes(words.iter().zip(values).map(|(word, value)| (word.get(), *value)));
+                copy.whole(simd, words, values);
             } else {
                 outside += count_outside(words, capacity);
             }

@@ -6,7 +6,7 @@
 //! both times, so that nobody has to write down where a value belongs.
 
 use super::offsets::Word;
-use super::partition::{BUCKETS, Buckets, Chunking, LOOK, Split};
+use super::partition::{BUCKETS, Buckets, Chunking, LOOK, Split, ask_ahead};
 use super::simd::{self, Backend, Simd, Task};
 
 /// A place in a bucket: an offset, and later the value, in its first bytes.
@@ -43,8 +43,9 @@ impl Task for Sort<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> Option<Buckets> {
-        let Self { words, capacity, split, mut buckets, region } = self;
-        for words in words.chunks(LOOK) {
+        let Self { words: all, capacity, split, mut buckets, region } = self;
+        for (i, words) in all.chunks(LOOK).enumerate() {
+            ask_ahead(all, i * LOOK, LOOK);
             if Word::largest(words) >= capacity {
                 return None;
             }
@@ -96,11 +97,14 @@ pub(crate) fn hand_out(
 fn hand_out_as<const N: usize>(words: &[[u8; 4]], split: Split, buckets: &Buckets, region: &[u8], tile: &mut [u8]) {
     let region = region.as_chunks::<PLACE_BYTES>().0;
     let mut cursors: [usize; BUCKETS] = core::array::from_fn(|bucket| buckets.start(bucket));
-    for (word, slot) in words.iter().zip(tile.as_chunks_mut::<N>().0) {
-        let cursor = &mut cursors[split.bucket(word.get())];
-        let place = &region[*cursor];
-        simd::prefetch(region, *cursor + 64 / PLACE_BYTES);
-        slot.copy_from_slice(&place[..N]);
-        *cursor = buckets.after(*cursor);
+    for (i, (some, slots)) in words.chunks(LOOK).zip(tile.as_chunks_mut::<N>().0.chunks_mut(LOOK)).enumerate() {
+        ask_ahead(words, i * LOOK, LOOK);
+        for (word, slot) in some.iter().zip(slots) {
+            let cursor = &mut cursors[split.bucket(word.get())];
+            let place = &region[*cursor];
+            simd::prefetch(region, *cursor + 64 / PLACE_BYTES);
+            slot.copy_from_slice(&place[..N]);
+            *cursor = buckets.after(*cursor);
+        }
     }
 }

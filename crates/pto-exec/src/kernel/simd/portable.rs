@@ -89,3 +89,17 @@ pub(super) fn gather4(destination: &mut [[u8; 4]], table: &[[u8; 4]], words: &[[
 
 /// Words that are looked at and then used while they are in the first-level cache.
 const LOOK: usize = 64;
+
+/// [`Simd::split16`], word by word.
+#[inline(always)]
+pub(super) fn split16<const PARTS: u32>(
+    words: &[[u8; 4]; 16],
+    values: &[[u8; 4]; 16],
+    shift: u32,
+) -> ([u32; 16], [u64; 16]) {
+    let word = |k: usize| u64::from(u32::from_le_bytes(words[k]));
+    let rest = |k: usize| word(k) & ((1 << shift) - 1);
+    let value = |k: usize| u64::from(u32::from_le_bytes(values[k]));
+    let parts = core::array::from_fn(|k| (word(k) >> shift) as u32 % PARTS);
+    (parts, core::array::from_fn(|k| rest(k) | value(k) << 32))
+}
