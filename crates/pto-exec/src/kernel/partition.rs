@@ -275,8 +275,7 @@ impl<const N: usize> Copy<'_, N> {
     /// Lanes that are their own offsets.
     #[inline(always)]
     fn whole<S: Simd>(&mut self, simd: S, words: &[[u8; 4]], values: &[[u8; N]]) {
-        // Where an entry is a register's half, 16 are made at once.
-        let done = if N == 4 { words.len().min(values.len()) / 16 * 16 } else { 0 };
+        let done = if N == 4 && S::SPLITS { words.len().min(values.len()) / 16 * 16 } else { 0 };
         if done > 0 {
             let (words, values) = (bytemuck::cast_slice(&words[..done]), bytemuck::cast_slice(&values[..done]));
             let region = bytemuck::cast_slice_mut::<_, [u8; 8]>(self.region);

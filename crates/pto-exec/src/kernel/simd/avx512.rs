@@ -309,6 +309,8 @@ unsafe impl Simd for Avx512 {
         count + portable::keep_values((words, values), (base, length), kept, kept_values)
     }
 
+    const SPLITS: bool = true;
+
     #[inline(always)]
     fn split16<const PARTS: u32>(
         self,

@@ -60,6 +60,9 @@ pub(crate) unsafe trait Simd: Copy + Send + Sync {
         portable::keep_values((words, values), range, kept, kept_values)
     }
 
+    /// [`split16`](Self::split16) is quicker than splitting words one by one.
+    const SPLITS: bool = false;
+
     /// Each word without its lowest `shift` bits, of which there are at most 32, modulo `PARTS`, a power of two; and these
     /// bits, with the word's value in the high half.
     #[inline(always)]
