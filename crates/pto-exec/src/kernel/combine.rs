@@ -11,6 +11,9 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
     /// The old content matters: the machine's own loads ask for a slot's cache line early.
     const READS: bool = true;
 
+    /// [`are_tame`](Self::are_tame) can be true: there is a quicker way for values that are no special case.
+    const TAMES: bool = false;
+
     /// New values are made ready many at a time, by [`widen`](Self::widen), before they are combined one by one.
     const WIDENS: bool = false;
 
@@ -29,9 +32,6 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
     fn put<S: Simd>(simd: S, slot: &mut [u8; N], new: [u8; N]) {
         *slot = Self::combine(simd, *slot, new);
     }
-
-    /// There are special cases, and [`combine_tame`](Self::combine_tame) is for all others.
-    const TAMES: bool = false;
 
     /// True if [`combine_tame`](Self::combine_tame) is right for all of these new values.
     #[inline(always)]
@@ -239,12 +239,6 @@ macro_rules! long_floats {
         impl Combine<$bytes> for Max<$type> {
             const TAMES: bool = true;
 
-            // Not for the elements, but for the look at all values.
-            #[inline(always)]
-            fn enter<T: Task>(backend: Backend, task: T) -> T::Output {
-                backend.run(task)
-            }
-
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
                 $ranked::larger(old, new)
@@ -284,12 +278,6 @@ macro_rules! long_floats {
 
         impl Combine<$bytes> for Min<$type> {
             const TAMES: bool = true;
-
-            // Not for the elements, but for the look at all values.
-            #[inline(always)]
-            fn enter<T: Task>(backend: Backend, task: T) -> T::Output {
-                backend.run(task)
-            }
 
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {

@@ -141,8 +141,8 @@ impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
         let (table, tile) = (table.as_chunks_mut::<N>().0, tile.as_chunks::<N>().0);
         let combine = PhantomData::<C>;
         match moved.offsets {
-            AnyOffsets::Narrow(offsets) => C::enter(backend, Scatter { table, offsets, moved, tile, combine }),
-            AnyOffsets::Wide(offsets) => C::enter(backend, Scatter { table, offsets, moved, tile, combine }),
+            AnyOffsets::Narrow(offsets) => enter_looking(backend, Scatter { table, offsets, moved, tile, combine }),
+            AnyOffsets::Wide(offsets) => enter_looking(backend, Scatter { table, offsets, moved, tile, combine }),
         }
     }
 
@@ -170,6 +170,12 @@ impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
         let (table, tile) = (table.as_chunks_mut::<N>().0, tile.as_chunks::<N>().0);
         C::enter(backend, Ordered { table, order, tile, combine: PhantomData::<C> });
     }
+}
+
+/// Runs a scatter with an instruction set where it matters: for the elements, or for looking at all values.
+#[inline(always)]
+fn enter_looking<const N: usize, C: Combine<N>, W: Word>(backend: Backend, scatter: Scatter<'_, N, C, W>) {
+    if C::TAMES { backend.run(scatter) } else { C::enter(backend, scatter) }
 }
 
 struct Scatter<'a, const N: usize, C, W> {

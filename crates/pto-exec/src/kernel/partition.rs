@@ -32,11 +32,11 @@ pub(super) const LOOK: usize = 64;
 /// Lanes between asking for a lane or value and copying it.
 const AHEAD: usize = 256;
 
-/// Asks for what comes [`AHEAD`] of a number of lanes or values: the machine's prefetchers lose such a stream among those of
-/// the buckets.
+/// Asks for what comes [`AHEAD`] of the [`LOOK`] lanes or values at a place: the machine's prefetchers lose such a stream
+/// among those of the buckets.
 #[inline(always)]
-pub(super) fn ask_ahead<T>(stream: &[T], at: usize, count: usize) {
-    (0..count).step_by(LINE / size_of::<T>()).for_each(|k| simd::prefetch(stream, at + AHEAD + k));
+pub(super) fn ask_ahead<T>(stream: &[T], at: usize) {
+    (0..LOOK).step_by(LINE / size_of::<T>()).for_each(|k| simd::prefetch(stream, at + AHEAD + k));
 }
 
 /// One lane: where in its bucket it goes, and its value.
@@ -167,7 +167,7 @@ impl Buckets {
         let place = self.ends[bucket];
         region[place] = entry;
         // The prefetchers of the machine follow fewer streams than there are buckets.
-        simd::prefetch(region, place + 64 / size_of::<E>());
+        simd::prefetch(region, place + LINE / size_of::<E>());
         if (place + 1) & within == 0 {
             self.extend(bucket, place);
         } else {
@@ -272,7 +272,7 @@ impl<const N: usize> Copy<'_, N> {
         self.buckets.fill(self.region, lanes.map(|(offset, value)| (split.bucket(offset), entry(offset, value))));
     }
 
-    /// Lanes that are their own offsets.
+    /// Lanes that are their own offsets, all in range.
     #[inline(always)]
     fn whole<S: Simd>(&mut self, simd: S, words: &[[u8; 4]], values: &[[u8; N]]) {
         let done = if N == 4 && S::SPLITS { words.len().min(values.len()) / 16 * 16 } else { 0 };
@@ -282,8 +282,8 @@ impl<const N: usize> Copy<'_, N> {
             let within = self.buckets.within();
             for (words, values) in words.iter().zip(values) {
                 let (buckets, entries) = simd.split16::<{ BUCKETS as u32 }>(words, values, self.split.shift);
-                // Written out, so that they are taken from registers: through memory, which a loop would take them, they
-                // come in other sizes than they went, and that costs as much as all the rest.
+                // Written out, so that they are taken from registers. A loop would take them through memory, where they are
+                // read in other sizes than they were written, which costs as much as all the rest.
                 macro_rules! put {
                     ($($k:literal)*) => {$(
                         self.buckets.put(region, (buckets[$k] as usize, entries[$k].to_le_bytes()), within);
@@ -324,8 +324,8 @@ impl<const N: usize> Task for CopyWhole<'_, '_, N> {
         let Self { words: all, values: all_values, capacity, copy } = self;
         let mut outside = 0;
         for (i, (words, values)) in all.chunks(LOOK).zip(all_values.chunks(LOOK)).enumerate() {
-            ask_ahead(all, i * LOOK, LOOK);
-            ask_ahead(all_values, i * LOOK, LOOK);
+            ask_ahead(all, i * LOOK);
+            ask_ahead(all_values, i * LOOK);
             if Word::largest(words) < capacity {
                 copy.whole(simd, words, values);
             } else {

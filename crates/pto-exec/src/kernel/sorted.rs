@@ -45,7 +45,7 @@ impl Task for Sort<'_> {
     fn run<S: Simd>(self, _: S) -> Option<Buckets> {
         let Self { words: all, capacity, split, mut buckets, region } = self;
         for (i, words) in all.chunks(LOOK).enumerate() {
-            ask_ahead(all, i * LOOK, LOOK);
+            ask_ahead(all, i * LOOK);
             if Word::largest(words) >= capacity {
                 return None;
             }
@@ -94,12 +94,12 @@ pub(crate) fn hand_out(
     }
 }
 
-fn hand_out_as<const N: usize>(words: &[[u8; 4]], split: Split, buckets: &Buckets, region: &[u8], tile: &mut [u8]) {
+fn hand_out_as<const N: usize>(all: &[[u8; 4]], split: Split, buckets: &Buckets, region: &[u8], tile: &mut [u8]) {
     let region = region.as_chunks::<PLACE_BYTES>().0;
     let mut cursors: [usize; BUCKETS] = core::array::from_fn(|bucket| buckets.start(bucket));
-    for (i, (some, slots)) in words.chunks(LOOK).zip(tile.as_chunks_mut::<N>().0.chunks_mut(LOOK)).enumerate() {
-        ask_ahead(words, i * LOOK, LOOK);
-        for (word, slot) in some.iter().zip(slots) {
+    for (i, (words, slots)) in all.chunks(LOOK).zip(tile.as_chunks_mut::<N>().0.chunks_mut(LOOK)).enumerate() {
+        ask_ahead(all, i * LOOK);
+        for (word, slot) in words.iter().zip(slots) {
             let cursor = &mut cursors[split.bucket(word.get())];
             let place = &region[*cursor];
             simd::prefetch(region, *cursor + 64 / PLACE_BYTES);

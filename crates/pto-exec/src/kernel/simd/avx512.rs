@@ -11,7 +11,6 @@ use core::arch::x86_64::{
     _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setzero_si512, _mm512_srl_epi32, _mm512_storeu_si512,
     _mm512_stream_si512, _mm512_sub_epi32, _mm512_sub_epi64,
 };
-
 use core::mem::transmute;
 
 use super::stream::LINE;
@@ -318,6 +317,7 @@ unsafe impl Simd for Avx512 {
         values: &[[u8; 4]; 16],
         shift: u32,
     ) -> ([u32; 16], [u64; 16]) {
+        const { assert!(PARTS.is_power_of_two()) };
         // SAFETY: `self` proves AVX-512F. Each load reads the 64 bytes of 16 words, at any alignment, and any 64 bytes are
         // 16 numbers or 8.
         unsafe {

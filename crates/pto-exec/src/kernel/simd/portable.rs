@@ -97,6 +97,7 @@ pub(super) fn split16<const PARTS: u32>(
     values: &[[u8; 4]; 16],
     shift: u32,
 ) -> ([u32; 16], [u64; 16]) {
+    const { assert!(PARTS.is_power_of_two()) };
     let word = |k: usize| u64::from(u32::from_le_bytes(words[k]));
     let rest = |k: usize| word(k) & ((1 << shift) - 1);
     let value = |k: usize| u64::from(u32::from_le_bytes(values[k]));

@@ -3,11 +3,12 @@
 
 use crate::kernel::combine::Combine;
 use crate::kernel::offsets::Word;
+use crate::kernel::simd::LINE;
 
 /// Lanes between asking for a slot and replacing it.
 pub(crate) const AHEAD: usize = 32;
 
-/// Bytes of a first-level cache.
+/// Bytes of the first-level cache, on the machine that was measured.
 const FIRST_LEVEL: usize = 48 << 10;
 
 /// Bytes of that which lanes and values take as they pass through.
@@ -30,10 +31,11 @@ pub(super) fn asks_ahead<const N: usize, C: Combine<N>>(table: &[[u8; N]], lanes
     !C::READS && !is_near(table, lanes) && !is_far(table)
 }
 
-/// True if what so many lanes touch stays in the first-level cache: a line of the table each, themselves and their values.
+/// True if what so many lanes touch stays in the first-level cache: a line of the table each,
+/// themselves, in 4 bytes mostly, and their values.
 #[inline(always)]
 fn is_near<const N: usize>(table: &[[u8; N]], lanes: usize) -> bool {
-    let lines = lanes.saturating_mul(64).min(size_of_val(table));
+    let lines = lanes.saturating_mul(LINE).min(size_of_val(table));
     let passing = lanes.saturating_mul(4 + N).min(PASSING);
     lines + passing <= FIRST_LEVEL
 }

@@ -203,7 +203,7 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
                 #[inline(always)]
                 |slot, new| *slot = C::combine_wide(simd, *slot, new),
             );
-        } else if table.len() <= TAME_BYTES / N && C::are_tame(values) {
+        } else if C::TAMES && table.len() <= TAME_BYTES / N && C::are_tame(values) {
             put_dense(table, words, values, ask, |slot, new| *slot = C::combine_tame(simd, *slot, new));
         } else if asks_ahead::<N, C>(table, MANY) {
             put_asking(table, words, values, (ahead, ask), |slot, new| C::put(simd, slot, new));
@@ -381,7 +381,8 @@ pub(crate) fn gather_each<T: Copy, W: Word>(destination: &mut [T], table: &[T], 
     }
 }
 
-/// As [`scatter`] for dense values that are in the first-level cache, as their offsets are: they are not asked for.
+/// As [`scatter`] for dense values that are in the first-level cache, as their offsets are: neither is asked
+/// for; slots are, where that helps.
 #[inline(always)]
 pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     simd: S,
@@ -400,7 +401,7 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
             let count = words.len().min(values.len());
             let (mut words, mut values) = (&words[..count], &values[..count]);
             while !words.is_empty() {
-                // Values are looked at just before they are wanted.
+                // Values are looked at just before they are wanted. Chunks side by side would take 5 ns more.
                 let block = words.len().min(BLOCK);
                 let (first, news) = (&words[..block], &values[..block]);
                 if C::are_tame(news) {
