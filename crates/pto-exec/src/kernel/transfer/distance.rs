@@ -18,7 +18,7 @@ const PASSING: usize = 24 << 10;
 pub(super) const TAME_BYTES: usize = 1 << 16;
 
 /// The slots of so few lanes are in the first-level cache, too.
-pub(super) const NEAR_LANES: usize = 512;
+pub(super) const NEAR_LANES: usize = 768;
 
 /// Lanes of a run of which only blocks are seen.
 pub(super) const MANY: usize = usize::MAX;
