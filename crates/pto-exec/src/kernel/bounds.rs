@@ -109,14 +109,23 @@ impl Resolver {
     /// Clamps or wraps words, into a buffer of at least their length, if that is the policy; also returns how many were out
     /// of range.
     #[inline(always)]
-    pub(crate) fn remap<'a, W: Word>(&self, words: &'a [W], remapped: &'a mut [W]) -> (&'a [W], usize) {
+    pub(crate) fn remap<'a, W: Word, S: Simd>(
+        &self,
+        simd: S,
+        words: &'a [W],
+        remapped: &'a mut [W],
+    ) -> (&'a [W], usize) {
         let outside = match self.bounds {
             Bounds::Checked => 0,
             _ => count_outside(words, self.capacity),
         };
         let words = match self.bounds {
             Bounds::Clamp if outside > 0 => clamp(words, self.capacity - 1, self.signed, remapped),
-            Bounds::Wrap if outside > 0 => wrap(words, self.moduli[W::BYTES / 8], self.signed, remapped),
+            Bounds::Wrap if outside > 0 => {
+                let remapped = &mut remapped[..words.len()];
+                simd.remainders(words, self.moduli[W::BYTES / 8], self.signed, remapped);
+                remapped
+            }
             _ => words,
         };
         (words, outside)
@@ -137,7 +146,7 @@ impl Resolver {
             return Resolved { offsets: inside(words), positions: None, outside: 0 };
         }
         let Block { remapped, kept, positions } = block.get_or_insert_with(Block::new);
-        let (words, outside) = self.remap(words, remapped);
+        let (words, outside) = self.remap(simd, words, remapped);
         let wanted = match self.part {
             None if outside > 0 && self.bounds == Bounds::Drop => Some(Part { base: 0, length: self.capacity }),
             part => part,
@@ -172,17 +181,6 @@ fn clamp<'a, W: Word>(words: &[W], last: u64, signed: bool, clamped: &'a mut [W]
         clamped.iter_mut().zip(words).for_each(|(slot, word)| *slot = word.clamp(last));
     }
     clamped
-}
-
-#[inline(always)]
-fn wrap<'a, W: Word>(words: &[W], modulus: Modulus, signed: bool, wrapped: &'a mut [W]) -> &'a [W] {
-    let wrapped = &mut wrapped[..words.len()];
-    if signed {
-        wrapped.iter_mut().zip(words).for_each(|(slot, word)| *slot = word.remainder_signed(modulus));
-    } else {
-        wrapped.iter_mut().zip(words).for_each(|(slot, word)| *slot = word.remainder(modulus));
-    }
-    wrapped
 }
 
 #[cfg(test)]

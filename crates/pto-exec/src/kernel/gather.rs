@@ -127,7 +127,7 @@ impl<const N: usize> Resolving<'_, N> {
         remapped: &mut [W; AT_ONCE],
         ahead: &[W],
     ) -> Result<usize, Outside> {
-        let (words, outside) = self.resolver.remap(words, remapped);
+        let (words, outside) = self.resolver.remap(simd, words, remapped);
         self.gather(simd, tile, words, ahead)?;
         Ok(outside)
     }

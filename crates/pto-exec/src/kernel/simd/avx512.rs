@@ -6,15 +6,17 @@ use core::arch::x86_64::{
     _mm_prefetch, _mm256_loadu_si256, _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512,
     _mm512_castsi512_si256, _mm512_cmplt_epu32_mask, _mm512_cmplt_epu64_mask, _mm512_cvtepi32_epi16,
     _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_ph, _mm512_loadu_si512, _mm512_mask_cmplt_epu32_mask,
-    _mm512_mask_i32gather_epi32, _mm512_mask_storeu_epi32, _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64,
-    _mm512_maskz_loadu_epi32, _mm512_max_epu32, _mm512_max_epu64, _mm512_permutex2var_epi32, _mm512_set1_epi32,
-    _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setzero_si512, _mm512_srl_epi32, _mm512_storeu_si512,
+    _mm512_mask_i32gather_epi32, _mm512_mask_mov_epi32, _mm512_mask_storeu_epi32, _mm512_maskz_compress_epi32,
+    _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi32, _mm512_max_epu32, _mm512_max_epu64, _mm512_min_epu32,
+    _mm512_mul_epu32, _mm512_mullo_epi32, _mm512_permutex2var_epi32, _mm512_set1_epi32, _mm512_set1_epi64,
+    _mm512_setr_epi32, _mm512_setzero_si512, _mm512_srl_epi32, _mm512_srli_epi64, _mm512_storeu_si512,
     _mm512_stream_si512, _mm512_sub_epi32, _mm512_sub_epi64,
 };
 use core::mem::transmute;
 
 use super::stream::LINE;
 use super::{Simd, Streams, Task, avx2, portable};
+use crate::kernel::modulus::Modulus;
 use crate::kernel::offsets::Word;
 
 /// Proof that the machine has AVX-512 F, BW, CD, DQ and VL, and all that AVX2's proof covers.
@@ -94,6 +96,27 @@ impl Avx512 {
                 largest = _mm512_max_epu64(largest, _mm512_loadu_si512(chunk.as_ptr().cast()));
             }
             _mm512_cmplt_epu64_mask(largest, _mm512_set1_epi64(limit as i64)) == __mmask8::MAX
+        }
+    }
+
+    /// [`Simd::remainders`] for unsigned words of 4 bytes. The compiler would widen and narrow all of them for the products.
+    #[inline(always)]
+    fn remainders4(self, words: &[[[u8; 4]; 16]], modulus: Modulus, remainders: &mut [[[u8; 4]; 16]]) {
+        for (words, slots) in words.iter().zip(remainders) {
+            // SAFETY: `self` proves AVX-512F. The load reads and the store writes the 64 bytes of 16 words. Any alignment
+            // will do.
+            unsafe {
+                let divisor = _mm512_set1_epi32(modulus.divisor as i32);
+                let reciprocal = _mm512_set1_epi32(modulus.reciprocal as i32);
+                let words = _mm512_loadu_si512(words.as_ptr().cast());
+                let even = _mm512_srli_epi64::<32>(_mm512_mul_epu32(words, reciprocal));
+                let odd = _mm512_mul_epu32(_mm512_srli_epi64::<32>(words), reciprocal);
+                let quotients = _mm512_mask_mov_epi32(even, 0xaaaa, odd);
+                let rests = _mm512_sub_epi32(words, _mm512_mullo_epi32(quotients, divisor));
+                // One divisor too much at the most, and then the difference is the smaller of the two.
+                let rests = _mm512_min_epu32(rests, _mm512_sub_epi32(rests, divisor));
+                _mm512_storeu_si512(slots.as_mut_ptr().cast(), rests);
+            }
         }
     }
 
@@ -306,6 +329,18 @@ unsafe impl Simd for Avx512 {
         };
         let (kept, kept_values) = (&mut kept[count..], &mut kept_values[count..]);
         count + portable::keep_values((words, values), (base, length), kept, kept_values)
+    }
+
+    #[inline(always)]
+    fn remainders<W: Word>(self, words: &[W], modulus: Modulus, signed: bool, remainders: &mut [W]) {
+        if W::BYTES != 4 || signed {
+            return portable::remainders(words, modulus, signed, remainders);
+        }
+        assert!(words.len() == remainders.len(), "each word has a remainder");
+        let body = words.len() / 16 * 16;
+        let ((words, rest), (slots, slots_rest)) = (words.split_at(body), remainders.split_at_mut(body));
+        self.remainders4(bytemuck::cast_slice(words), modulus, bytemuck::cast_slice_mut(slots));
+        portable::remainders(rest, modulus, signed, slots_rest);
     }
 
     const SPLITS: bool = true;

@@ -21,6 +21,7 @@ use avx512::Avx512;
 use portable::Portable;
 pub(crate) use stream::{LINE, Streams};
 
+use super::modulus::Modulus;
 use super::offsets::Word;
 
 /// Operations whose best form depends on the instruction set.
@@ -58,6 +59,15 @@ pub(crate) unsafe trait Simd: Copy + Send + Sync {
         kept_values: &mut [[u8; N]],
     ) -> usize {
         portable::keep_values((words, values), range, kept, kept_values)
+    }
+
+    /// The remainder of each word, which may be a signed number; none is negative.
+    ///
+    /// # Panics
+    /// If there are not as many words as remainders.
+    #[inline(always)]
+    fn remainders<W: Word>(self, words: &[W], modulus: Modulus, signed: bool, remainders: &mut [W]) {
+        portable::remainders(words, modulus, signed, remainders);
     }
 
     /// [`split16`](Self::split16) is quicker than splitting words one by one.

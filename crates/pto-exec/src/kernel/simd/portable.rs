@@ -4,6 +4,7 @@
 use half::f16;
 
 use super::{Simd, Task};
+use crate::kernel::modulus::Modulus;
 use crate::kernel::offsets::{Offsets, Word};
 use crate::kernel::transfer;
 
@@ -89,6 +90,18 @@ pub(super) fn gather4(destination: &mut [[u8; 4]], table: &[[u8; 4]], words: &[[
 
 /// Words that are looked at and then used while they are in the first-level cache.
 const LOOK: usize = 64;
+
+/// [`Simd::remainders`], word by word.
+#[inline(always)]
+pub(super) fn remainders<W: Word>(words: &[W], modulus: Modulus, signed: bool, remainders: &mut [W]) {
+    assert!(words.len() == remainders.len(), "each word has a remainder");
+    let each = remainders.iter_mut().zip(words);
+    if signed {
+        each.for_each(|(slot, word)| *slot = word.remainder_signed(modulus));
+    } else {
+        each.for_each(|(slot, word)| *slot = word.remainder(modulus));
+    }
+}
 
 /// [`Simd::split16`], word by word.
 #[inline(always)]
