@@ -11,8 +11,8 @@
 //! 1. Fewer than [`PARALLEL_LANES`] lanes do not pay for waking a thread, and a table within the first-level cache
 //!    ([`NEAR_BYTES`]) is updated as fast as lanes can be read: Direct.
 //! 2. A partition pays when the table is far beyond the second-level cache ([`SPILL`] times; half as often for a
-//!    scatter on one thread), when there are enough lanes to fill the buckets ([`PARTITION_LANES`]), and when lanes are spread. A scatter on one
-//!    thread, which shares the second pass with nobody, and a gather, which takes a third one, want more lanes of each
+//!    scatter on one thread), when there are enough lanes to fill the buckets ([`PARTITION_LANES`]), and when lanes are
+//!    spread. A scatter on one thread, which shares the second pass with nobody, and a gather, which takes a third one, want more lanes of each
 //!    thread, the fewer the larger the table is ([`FILL`]). If an eighth of a sample repeats
 //!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
 //!    have most of the work left to do after all have sorted.

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use super::combine::Combine;
 use super::partition::Entry;
-use super::simd::{self, LINE, Simd, Task};
+use super::simd::{self, Simd, Task};
 use super::transfer::{AHEAD, FAR};
 
 /// Combines the entries of a bucket into its part of a table.
@@ -63,7 +63,7 @@ fn combine_ahead<const N: usize, C: Combine<N>, S: Simd>(
 ) {
     for (i, step) in entries.chunks(STEP).enumerate() {
         if !later.is_empty() {
-            (0..STEP).step_by(LINE / size_of::<Entry<N>>()).for_each(|k| simd::prefetch(later, i * STEP + k));
+            simd::prefetch_run(later, i * STEP, STEP);
         }
         for (k, entry) in step.iter().enumerate() {
             if let Some(far) = far.get(i * STEP + k) {

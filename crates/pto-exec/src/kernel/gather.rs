@@ -99,7 +99,7 @@ impl<const N: usize, W: Word> Task for GatherResolving<'_, N, W> {
         let mut outside = from.resolve_and_gather(simd, first, first_words, &mut remapped, &[])?;
         for (i, (tile, chunk)) in tiles.iter_mut().zip(chunks).enumerate() {
             // The machine's prefetchers lose the stream among the other accesses.
-            (0..AT_ONCE).step_by(simd::LINE / W::BYTES).for_each(|k| simd::prefetch(words, (i + 8) * AT_ONCE + k));
+            simd::prefetch_run(words, (i + 8) * AT_ONCE, AT_ONCE);
             let ahead = ahead.get(i * AT_ONCE..).unwrap_or(&[]);
             outside += from.resolve_and_gather(simd, tile, chunk, &mut remapped, ahead)?;
         }

@@ -36,7 +36,7 @@ const AHEAD: usize = 256;
 /// among those of the buckets.
 #[inline(always)]
 pub(super) fn ask_ahead<T>(stream: &[T], at: usize) {
-    (0..LOOK).step_by(LINE / size_of::<T>()).for_each(|k| simd::prefetch(stream, at + AHEAD + k));
+    simd::prefetch_run(stream, at + AHEAD, LOOK);
 }
 
 /// One lane: where in its bucket it goes, and its value.

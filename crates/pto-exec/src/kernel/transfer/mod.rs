@@ -236,9 +236,8 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         } else if run.step == 1 {
             // The machine's prefetchers lose the two streams among all the other accesses.
             let ask = |k: usize| {
-                let next = (i + 1) * BLOCK + k;
-                (0..16).step_by(64 / W::BYTES).for_each(|j| simd::prefetch(all, next + j));
-                (0..16).step_by(64 / N).for_each(|j| simd::prefetch(tile, run.start + BLOCK + k + j));
+                simd::prefetch_run(all, (i + 1) * BLOCK + k, 16);
+                simd::prefetch_run(tile, run.start + BLOCK + k, 16);
             };
             let values = &tile[run.start..][..words.len()];
             // SAFETY: every word is below `offsets.limit() <= table.len()` by the first assertion.
