@@ -11,8 +11,9 @@
 //! 1. Fewer than [`PARALLEL_LANES`] lanes do not pay for waking a thread, and a table within the first-level cache
 //!    ([`NEAR_BYTES`]) is updated as fast as lanes can be read: Direct.
 //! 2. A partition pays when the table is far beyond the second-level cache ([`SPILL`] times; half as often for a
-//!    scatter on one thread), when there are enough lanes to fill the buckets ([`PARTITION_LANES`]), and when lanes are
-//!    spread. A scatter on one thread, which shares the second pass with nobody, and a gather, which takes a third one, want more lanes of each
+//!    scatter on one thread) and the near part of the last level ([`Caches::near_l3`]), when there are enough lanes to fill the
+//!    buckets ([`PARTITION_LANES`], [`BUCKET_LANES`]), and when lanes are spread. A gather is only sorted where the last level
+//!    is far: a near one answers single loads as quickly as they can be sorted. A scatter on one thread, which shares the second pass with nobody, and a gather, which takes a third one, want more lanes of each
 //!    thread, the fewer the larger the table is ([`FILL`]). If an eighth of a sample repeats
 //!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
 //!    have most of the work left to do after all have sorted.
@@ -20,7 +21,7 @@
 //!
 //! Rows are Owned or Direct: a row that is worth its own cache lines gains nothing from being copied twice.
 
-use super::cache::Caches;
+use crate::kernel::cache::Caches;
 
 /// Lanes of an elementwise transfer from which on several threads are used.
 pub(crate) const PARALLEL_LANES: usize = 1 << 15;
@@ -33,6 +34,10 @@ pub(crate) const PARALLEL_BYTES: usize = 1 << 18;
 
 /// Lanes from which on a partition pays.
 pub(crate) const PARTITION_LANES: usize = 1 << 17;
+
+/// Lanes of each thread in a bucket of average length from which on a partition pays; with fewer, its chunks would take more
+/// than twice the memory of the lanes.
+pub(crate) const BUCKET_LANES: usize = 1 << 10;
 
 /// How many times the second-level cache a table must be for a partition to pay.
 pub(crate) const SPILL: usize = 8;
@@ -83,11 +88,13 @@ impl Work {
     /// True if a partition pays, provided that the lanes are spread.
     pub(crate) fn pays_partition(&self) -> bool {
         let alone = self.threads == 1 && !self.gathers;
-        let spill = if alone { SPILL / 2 } else { SPILL };
+        let spill = self.caches.l2.saturating_mul(if alone { SPILL / 2 } else { SPILL });
         let times = self.table_bytes / self.caches.l2.max(1);
-        let is_filled = (self.lanes / self.threads.max(1)).saturating_mul(times) >= FILL;
-        let enough = self.lanes >= PARTITION_LANES && (is_filled || !(alone || self.gathers));
-        enough && self.table_bytes > self.caches.l2.saturating_mul(spill)
+        let of_each = self.lanes / self.threads.max(1);
+        let is_filled = of_each.saturating_mul(times) >= FILL || !(alone || self.gathers);
+        let enough = self.lanes >= PARTITION_LANES && of_each >= BUCKET_LANES * self.caches.buckets() && is_filled;
+        let is_far = self.table_bytes > spill.max(self.caches.near_l3());
+        enough && is_far && (!self.gathers || self.caches.is_l3_far())
     }
 
     /// The way of a scatter.
@@ -108,6 +115,7 @@ mod tests {
     use super::*;
 
     const CACHES: Caches = Caches { l2: 1 << 20, l3: 16 << 20 };
+    const MESH: Caches = Caches { l2: 1 << 20, l3: 65 << 20 };
     const WORK: Work = Work { lanes: 1 << 22, table_bytes: 64 << 20, threads: 2, caches: CACHES, gathers: false };
 
     #[test]
@@ -138,11 +146,23 @@ mod tests {
         assert_eq!(alone(1 << 30, SPILL / 2), Direct);
         // Gathers: as many for each thread.
         let gather = |lanes, times: usize, threads| {
-            spread(Work { threads, lanes, table_bytes: times << 20, gathers: true, ..WORK })
+            spread(Work { threads, lanes, table_bytes: times << 20, gathers: true, caches: MESH })
         };
         assert_eq!((gather(FILL / 32, 32, 1), gather(FILL / 32 - 1, 32, 1)), (Partitioned, Direct));
         assert_eq!((gather(FILL / 16, 32, 2), gather(FILL / 16 - 2, 32, 2)), (Partitioned, Owned));
         assert_eq!((gather(1 << 30, SPILL + 1, 1), gather(1 << 30, SPILL, 1)), (Partitioned, Direct));
+        let close = Work { gathers: true, lanes: 1 << 30, ..WORK };
+        assert_eq!((spread(close), spread(Work { caches: MESH, ..close })), (Owned, Partitioned));
+        // A large last level keeps tables near that are far beyond a small second level, and small ones take more buckets.
+        let chiplet = Work { caches: Caches { l2: 1 << 19, l3: 32 << 20 }, ..WORK };
+        let near = chiplet.caches.near_l3();
+        assert!(near > chiplet.caches.l2 * SPILL);
+        assert_eq!(spread(Work { table_bytes: near + 1, ..chiplet }), Partitioned);
+        assert_eq!(spread(Work { table_bytes: near, ..chiplet }), Owned);
+        assert_eq!(spread(Work { table_bytes: near, threads: 1, ..chiplet }), Direct);
+        assert_eq!(spread(Work { lanes: 2 * 128 * BUCKET_LANES, ..chiplet }), Partitioned);
+        assert_eq!(spread(Work { lanes: 2 * 128 * BUCKET_LANES - 2, ..chiplet }), Owned);
+        assert_eq!(spread(Work { lanes: 8 * 64 * BUCKET_LANES - 8, threads: 8, ..WORK }), Owned);
         // A machine that says nothing about its caches is one with usual ones.
         assert_eq!(spread(Work { caches: Caches::USUAL, ..WORK }), Partitioned);
     }

@@ -1,10 +1,10 @@
 //! Elementwise gathers and scatters of one run, on one thread or several.
 
+use crate::kernel::cache::Caches;
 use core::slice::ChunksMut;
 
 use pto_isa::{Atomic, ElementType};
 
-use super::cache::Caches;
 use super::cost::{Method, NEAR_BYTES, PARALLEL_LANES};
 use super::share::Sample;
 use super::{Engine, cuts};
@@ -77,9 +77,8 @@ impl Engine {
         }
         let table = &mut table[..capacity * scatter.kernel.size()];
         let sample = Sample::draw(self.backend, lookup, run);
-        let method = self
-            .method
-            .unwrap_or_else(|| work.method(sample.skew(Split::of(capacity).map_or(capacity, Split::bucket_length))));
+        let part = Split::of(capacity, work.caches.buckets()).map_or(capacity, Split::bucket_length);
+        let method = self.method.unwrap_or_else(|| work.method(sample.skew(part)));
         match method {
             Method::Direct => scatter.direct(table),
             Method::Owned => scatter.owned(table, &sample),
@@ -217,12 +216,7 @@ impl Scatter<'_> {
     /// As [`direct`](Self::direct), looking at lanes just before they are carried out, in `memory` as long as the table.
     fn direct_with_undo(&self, table: &mut [u8], memory: &mut [u8]) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, run, tile } = *self;
-        if table.len() <= NEAR_BYTES {
-            memory.copy_from_slice(table);
-        } else {
-            // Past the caches, where the table is wanted.
-            Streams::new().copy(memory, table);
-        }
+        save(memory, table);
         let done = match self.whole_words() {
             Some(words) => {
                 let lanes = WholeLanes { words, capacity: lookup.resolver.capacity };
@@ -257,13 +251,21 @@ impl Scatter<'_> {
     /// Each thread scatters what falls into its part of the table.
     fn owned(&self, table: &mut [u8], sample: &Sample) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, run, tile } = *self;
-        // Threads look at lanes in less time than one takes to save the table.
-        engine.check_lanes(&lookup, run)?;
-        let parts = sample.parts(lookup.resolver.capacity, engine.threads.get());
+        let capacity = lookup.resolver.capacity;
+        let parts = sample.parts(capacity, engine.threads.get());
         let words = self.whole_words();
+        if let Some(words) = words.filter(|_| self.undo_is_cheaper(table)) {
+            let (whole, bytes) = (WholeLanes { words, capacity }, table.len());
+            let scatter = |memory: &mut [u8]| self.owned_with_undo(table, &parts, whole, memory);
+            if let Some(done) = engine.scratch.with(bytes, |memory| memory.map(scatter)) {
+                return done;
+            }
+        }
+        engine.check_lanes(&lookup, run)?;
         let outside = engine.each(split_parts(table, &parts, kernel.size()), |(part, table)| {
             if let Some(words) = words {
-                kernel.scatter_part(engine.backend, table, PartLanes { words, part }, self.values());
+                let whole = WholeLanes { words, capacity: u64::MAX };
+                kernel.scatter_part(engine.backend, table, PartLanes { whole, part }, self.values());
                 return 0;
             }
             let lookup = Lookup { resolver: lookup.resolver.within(part), ..lookup };
@@ -273,18 +275,42 @@ impl Scatter<'_> {
         Ok(outside.first().copied().unwrap_or(0))
     }
 
+    /// As [`owned`](Self::owned), looking at lanes just before they are carried out, in `memory` as long as the table.
+    fn owned_with_undo(
+        &self,
+        table: &mut [u8],
+        parts: &[Part],
+        whole: WholeLanes<'_>,
+        memory: &mut [u8],
+    ) -> Result<usize, Outside> {
+        let Self { engine, kernel, .. } = *self;
+        let size = kernel.size();
+        let memories = split_parts(memory, parts, size).into_iter().map(|(_, memory)| memory);
+        let tasks = split_parts(table, parts, size).into_iter().zip(memories).collect();
+        let done = engine.each(tasks, |((part, table), memory)| {
+            save(memory, table);
+            kernel.scatter_part(engine.backend, table, PartLanes { whole, part }, self.values())
+        });
+        // Every thread looks at every lane.
+        if done.into_iter().all(|done| done) {
+            return Ok(0);
+        }
+        table.copy_from_slice(memory);
+        Err(Outside)
+    }
+
     /// Sorts lanes by destination and applies them; gives the table back if there is no memory for it.
     fn partitioned<'t>(&self, table: &'t mut [u8]) -> Result<Result<usize, Outside>, &'t mut [u8]> {
         let Self { engine, kernel, lookup, run, .. } = *self;
-        let Some(split) = Split::of(table.len() / kernel.size()) else { return Err(table) };
         if engine.memory_cap < LEAST_MEMORY {
             return Err(table);
         }
+        let (buckets, threads) = (Caches::get().buckets(), engine.threads.get());
+        let Some(split) = Split::of(table.len() / kernel.size(), buckets) else { return Err(table) };
         let entry = entry_bytes(kernel.size());
-        // A quarter is for chunks that are not full.
-        let round = run.length.min(engine.memory_cap / entry / 5 * 4).clamp(1, 1 << 31);
-        let threads = engine.threads.get();
-        let chunking = Chunking::of(round.div_ceil(threads));
+        let Some((round, chunking)) = rounds(run.length, engine.memory_cap / entry / threads, buckets, threads) else {
+            return Err(table);
+        };
         let region = chunking.entries() * entry;
         engine.scratch.with(region * threads, |memory| {
             let Some(memory) = memory else { return Err(table) };
@@ -330,6 +356,23 @@ impl Scatter<'_> {
         });
         Ok(outside)
     }
+}
+
+/// Keeps a table for an undo.
+fn save(memory: &mut [u8], table: &[u8]) {
+    if table.len() <= NEAR_BYTES {
+        memory.copy_from_slice(table);
+    } else {
+        // Past the caches, where the table is wanted.
+        Streams::new().copy(memory, table);
+    }
+}
+
+/// How many of so many lanes are sorted at a time, and how the region of each thread is cut, of so many entries at the most.
+fn rounds(lanes: usize, entries: usize, buckets: usize, threads: usize) -> Option<(usize, Chunking)> {
+    let lengths = core::iter::successors(Some(lanes.min(1 << 31)), |length| Some(length / 2));
+    let cut = |length: usize| (length, Chunking::of(length.div_ceil(threads), buckets));
+    lengths.take_while(|length| *length > 0).map(cut).find(|(_, chunking)| chunking.entries() <= entries)
 }
 
 /// Cuts a table, of which each entry takes `bytes`, into parts that follow each other.

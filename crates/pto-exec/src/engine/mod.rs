@@ -1,6 +1,5 @@
 //! The engine: how many threads a transfer gets, in which way it is carried out, and with which instruction set.
 
-mod cache;
 pub(crate) mod cost;
 pub(crate) mod elements;
 pub(crate) mod rows;
@@ -8,12 +7,12 @@ mod scratch;
 mod share;
 mod sorted;
 
+use crate::kernel::cache::Caches;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 pub(crate) use crate::kernel::elements::Outside;
 use crate::kernel::simd::Backend;
-use cache::Caches;
 use cost::Method;
 pub(crate) use elements::OnFault;
 use scratch::Scratch;

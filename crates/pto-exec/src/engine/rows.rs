@@ -1,8 +1,8 @@
 //! Gathers and scatters of the rows of one run, on one thread or several.
 
+use crate::kernel::cache::Caches;
 use pto_isa::{Atomic, ElementType};
 
-use super::cache::Caches;
 use super::cost::{Method, PARALLEL_BYTES, SPILL, STREAMED_ROW, STREAMED_ROWS};
 use super::elements::split_parts;
 use super::share::Sample;

@@ -1,5 +1,6 @@
 //! Gathers that sort their lanes first.
 
+use crate::kernel::cache::Caches;
 use pto_isa::ElementType;
 
 use super::cost::{Method, Work};
@@ -9,7 +10,7 @@ use super::{Engine, cuts};
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::Bounds;
 use crate::kernel::elements::{Lookup, Outside, Run};
-use crate::kernel::partition::{BUCKETS, Chunking, Split};
+use crate::kernel::partition::{Chunking, Split};
 use crate::kernel::sorted::{PLACE_BYTES, hand_out, look_up, sort};
 
 impl Engine {
@@ -34,7 +35,8 @@ impl Engine {
             return None;
         }
         let words = lookup.whole::<[u8; 4]>(run)?;
-        let split = Split::of(capacity)?;
+        let buckets = Caches::get().buckets();
+        let split = Split::of(capacity, buckets)?;
         if self.method.is_none() {
             let sample = Sample::draw(self.backend, lookup, run);
             if work.method(sample.skew(split.bucket_length())) != Method::Partitioned {
@@ -42,7 +44,7 @@ impl Engine {
             }
         }
         let threads = self.threads.get();
-        let chunking = Chunking::of(words.len().div_ceil(threads));
+        let chunking = Chunking::of(words.len().div_ceil(threads), buckets);
         let region = chunking.entries() * PLACE_BYTES;
         let bytes = region.checked_mul(threads)?;
         if bytes > self.memory_cap || self.memory_cap < LEAST_MEMORY {
@@ -74,7 +76,7 @@ impl Sorted<'_> {
         });
         let Some(sorted) = sorted.into_iter().collect::<Option<Vec<_>>>() else { return Err(Outside) };
         // The chunks of a region are dealt out to the buckets that have them.
-        let mut pieces: Vec<Vec<&mut [u8]>> = (0..BUCKETS).map(|_| Vec::new()).collect();
+        let mut pieces: Vec<Vec<&mut [u8]>> = (0..chunking.buckets()).map(|_| Vec::new()).collect();
         let chunk = chunking.chunk() * PLACE_BYTES;
         for (buckets, region) in sorted.iter().zip(memory.chunks_mut(region)) {
             let mut chunks: Vec<&mut [u8]> = region.chunks_mut(chunk).collect();

@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 
 use super::combine::Combine;
-use super::partition::Entry;
+use super::partition::{Entry, WRITTEN_OUT};
 use super::simd::{self, Simd, Task};
 use super::transfer::{AHEAD, FAR};
 
@@ -48,31 +48,36 @@ fn from<T>(entries: &[T], start: usize) -> &[T] {
     &entries[start.min(entries.len())..]
 }
 
-/// Entries between two looks at which ones have to be asked for.
-const STEP: usize = 16;
+/// Entries that are combined by code written out one after the other: see [`WRITTEN_OUT`](super::partition::WRITTEN_OUT).
+const STEP: usize = WRITTEN_OUT;
 
 /// Combines entries, in order. With each one a slot further on is asked for into the second-level cache, and, where it is
 /// only stored to, a nearer one into the first: stores are carried out one after the other, each waiting for its line. Later
 /// entries are asked for, too: the machine's prefetchers lose their stream among the other accesses.
 #[inline(always)]
-fn combine_ahead<const N: usize, C: Combine<N>, S: Simd>(
+fn combine_ahead<'a, const N: usize, C: Combine<N>, S: Simd>(
     simd: S,
     table: &mut [[u8; N]],
     entries: &[Entry<N>],
-    [near, far, later]: [&[Entry<N>]; 3],
+    [near, far, later]: [&'a [Entry<N>]; 3],
 ) {
-    for (i, step) in entries.chunks(STEP).enumerate() {
+    let ahead = |entries: &'a [Entry<N>], i: usize| entries.get(i * STEP..)?.first_chunk::<STEP>();
+    let (steps, rest) = entries.as_chunks::<STEP>();
+    for (i, step) in steps.iter().enumerate() {
         if !later.is_empty() {
             simd::prefetch_run(later, i * STEP, STEP);
         }
-        for (k, entry) in step.iter().enumerate() {
-            if let Some(far) = far.get(i * STEP + k) {
-                simd::prefetch_far(table, far.slot());
-            }
-            if let (false, Some(near)) = (C::READS, near.get(i * STEP + k)) {
-                simd::prefetch_write(table, near.slot());
-            }
+        if let Some(far) = ahead(far, i) {
+            far.iter().for_each(|entry| simd::prefetch_far(table, entry.slot()));
+        }
+        if let (false, Some(near)) = (C::READS, ahead(near, i)) {
+            near.iter().for_each(|entry| simd::prefetch_write(table, entry.slot()));
+        }
+        for entry in step {
             C::put(simd, &mut table[entry.slot()], entry.value);
         }
+    }
+    for entry in rest {
+        C::put(simd, &mut table[entry.slot()], entry.value);
     }
 }

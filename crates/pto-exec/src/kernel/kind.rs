@@ -28,8 +28,8 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
     fn scatter(&self, backend: Backend, table: &mut [u8], moved: Moved<'_>, tile: &[u8]);
 
     /// Combines what falls into a part of a table, which `table` is, in order. Lanes are their own offsets, and stand for as
-    /// many elements of `values`.
-    fn scatter_part(&self, backend: Backend, table: &mut [u8], lanes: PartLanes<'_>, values: &[u8]);
+    /// many elements of `values`. They are looked at on the way: false as soon as one is at or beyond the capacity.
+    fn scatter_part(&self, backend: Backend, table: &mut [u8], lanes: PartLanes<'_>, values: &[u8]) -> bool;
 
     /// Combines lanes that are their own offsets, in order, looking at them on the way: false as soon as one is at or
     /// beyond the capacity.
@@ -49,13 +49,14 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
 #[derive(Clone, Copy)]
 pub(crate) struct WholeLanes<'a> {
     pub(crate) words: &'a [[u8; 4]],
+    /// What they have to be below of; [`u64::MAX`] for those that were looked at.
     pub(crate) capacity: u64,
 }
 
 /// Lanes of which those that fall into a part of a table are wanted.
 #[derive(Clone, Copy)]
 pub(crate) struct PartLanes<'a> {
-    pub(crate) words: &'a [[u8; 4]],
+    pub(crate) whole: WholeLanes<'a>,
     pub(crate) part: Part,
 }
 
@@ -146,7 +147,7 @@ impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
         }
     }
 
-    fn scatter_part(&self, backend: Backend, table: &mut [u8], lanes: PartLanes<'_>, values: &[u8]) {
+    fn scatter_part(&self, backend: Backend, table: &mut [u8], lanes: PartLanes<'_>, values: &[u8]) -> bool {
         let (table, values) = (table.as_chunks_mut::<N>().0, values.as_chunks::<N>().0);
         backend.run(ScatterPart { table, lanes, values, combine: PhantomData::<C> })
     }
@@ -232,13 +233,16 @@ struct ScatterPart<'a, const N: usize, C> {
 }
 
 impl<const N: usize, C: Combine<N>> Task for ScatterPart<'_, N, C> {
-    type Output = ();
+    type Output = bool;
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) {
-        let Self { table, lanes: PartLanes { words, part }, values, .. } = self;
+    fn run<S: Simd>(self, simd: S) -> bool {
+        let Self { table, lanes: PartLanes { whole: WholeLanes { words, capacity }, part }, values, .. } = self;
         let (length, mut kept) = (words.len(), KeptLanes::<N>::new(part));
         for (words, values) in words.chunks(KEEP).zip(values.chunks(KEEP)) {
+            if !simd.are_below(words, capacity) {
+                return false;
+            }
             kept.add(simd, words, values);
             let (offsets, values) = kept.all();
             // The last ones wait for those to come, whose slots are asked for in the meantime.
@@ -248,6 +252,7 @@ impl<const N: usize, C: Combine<N>> Task for ScatterPart<'_, N, C> {
         }
         let (offsets, values) = kept.all();
         transfer::scatter_first::<N, C, _, S>(simd, table, offsets, values, (offsets.len(), length));
+        true
     }
 }
 

@@ -1,6 +1,7 @@
 //! The production kernels: one implementation for tiles on any target and for arrays on the host.
 //!
 //! - [`simd`] chooses the instruction set, and with [`transfer`] has all unsafe code of this crate;
+//! - [`cache`] knows the machine's caches, and what is done differently because of them;
 //! - [`lanes`] reads index lanes of any type and distance;
 //! - [`offsets`] is the proof that lanes are in range;
 //! - [`bounds`] applies the out-of-bounds policy to a block of lanes, wrapping by [`modulus`];
@@ -18,6 +19,7 @@
 pub(crate) mod address;
 mod apply;
 pub(crate) mod bounds;
+pub(crate) mod cache;
 pub(crate) mod combine;
 pub(crate) mod elements;
 pub(crate) mod gather;

@@ -16,18 +16,24 @@ use super::lanes::Strided;
 use super::offsets::{AnyOffsets, Offsets, Word};
 use super::simd::{self, Backend, LINE, Simd, Task};
 
-/// The number of buckets. With twice as many write streams a partition takes a sixth to a half longer, while applying one
-/// gets hardly faster: the step is that from 64 to 128 streams (`docs/performance.md`).
-pub(crate) const BUCKETS: usize = 64;
+/// The number of buckets at the most.
+pub(crate) const MOST_BUCKETS: usize = 128;
 
 /// Chunks that a bucket of average length has at least, so that the unfilled ones do not matter.
 const CHUNKS: usize = 16;
+
+/// Entries of the smallest chunk: room for several looks.
+const SMALLEST_CHUNK: usize = 4 * LOOK;
 
 /// Entries of the largest chunk.
 const LARGEST_CHUNK: usize = 4096;
 
 /// Lanes that are looked at and then copied: so few that the machine's prefetchers see one steady stream.
 pub(super) const LOOK: usize = 64;
+
+/// Lanes that are copied by code written out one after the other. A machine that remembers which loads had to wait for which
+/// stores takes a loop's one load of a bucket's end for one that always has to: that doubles the time of a partition.
+pub(super) const WRITTEN_OUT: usize = 8;
 
 /// Lanes between asking for a lane or value and copying it.
 const AHEAD: usize = 256;
@@ -66,17 +72,20 @@ pub(crate) struct Chunking {
     chunk: usize,
     /// How many chunks there are.
     count: usize,
+    /// How many buckets there are.
+    buckets: usize,
 }
 
 impl Chunking {
     /// Enough for this many lanes, whatever their buckets.
     ///
-    /// A bucket of `n` lanes that starts at entry `s` of its first chunk takes `(n + s) / chunk + 1` chunks at the
-    /// most, and the starts of all buckets add up to less than half of [`BUCKETS`] chunks.
-    pub(crate) fn of(lanes: usize) -> Self {
-        let chunk = (lanes / (BUCKETS * CHUNKS)).clamp(1, LARGEST_CHUNK);
+    /// A bucket leaves a chunk once it has no room for another [`LOOK`], so that each but the last holds
+    /// [`filled`](Self::filled) entries at least. One of `n` lanes that starts at entry `s` of its first chunk takes
+    /// `(n + s) / filled + 1` chunks at the most, and the starts of all buckets add up to less than half of them.
+    pub(crate) fn of(lanes: usize, buckets: usize) -> Self {
+        let chunk = (lanes / (buckets * CHUNKS)).clamp(SMALLEST_CHUNK, LARGEST_CHUNK);
         let chunk = 1 << chunk.ilog2();
-        Self { chunk, count: lanes / chunk + 1 + BUCKETS + BUCKETS / 2 }
+        Self { chunk, count: lanes / (chunk - LOOK) + 1 + buckets + buckets / 2, buckets }
     }
 
     /// Entries of a chunk.
@@ -89,10 +98,21 @@ impl Chunking {
         self.chunk * self.count
     }
 
-    /// Where the first chunk of a bucket begins to be used. Streams that start at the same place of their chunks
-    /// would compete for the same sets of the cache.
-    fn start(self, bucket: usize) -> usize {
-        bucket * self.chunk + self.chunk * bucket / BUCKETS
+    /// How many buckets there are.
+    pub(crate) fn buckets(self) -> usize {
+        self.buckets
+    }
+
+    /// Entries after which a chunk is left.
+    fn filled(self) -> usize {
+        self.chunk - LOOK
+    }
+
+    /// Where the first chunk of each bucket begins to be used. Streams that start at the same place of their chunks would
+    /// compete for the same sets of the cache.
+    fn starts(self) -> Places {
+        let start = |bucket| bucket * self.chunk + self.filled() * bucket / self.buckets;
+        Places { at: core::array::from_fn(|bucket| if bucket < self.buckets { start(bucket) as u32 } else { 0 }) }
     }
 }
 
@@ -103,10 +123,10 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    /// The split of a table into at most [`BUCKETS`] parts; `None` if a part exceeds 2^32 elements.
-    pub(crate) fn of(capacity: usize) -> Option<Self> {
+    /// The split of a table into at most so many parts, a power of two; `None` if a part exceeds 2^32 elements.
+    pub(crate) fn of(capacity: usize, buckets: usize) -> Option<Self> {
         let bits = usize::BITS - capacity.saturating_sub(1).leading_zeros();
-        let shift = bits.saturating_sub(BUCKETS.ilog2());
+        let shift = bits.saturating_sub(buckets.ilog2());
         (shift <= 32).then_some(Self { shift })
     }
 
@@ -117,7 +137,7 @@ impl Split {
 
     #[inline(always)]
     pub(super) fn bucket(self, offset: u64) -> usize {
-        (offset >> self.shift) as usize % BUCKETS
+        (offset >> self.shift) as usize % MOST_BUCKETS
     }
 
     #[inline(always)]
@@ -126,79 +146,118 @@ impl Split {
     }
 }
 
+/// A place in each bucket.
+pub(super) struct Places {
+    at: [u32; MOST_BUCKETS],
+}
+
+impl Places {
+    /// The place in a bucket, which moves on by one.
+    #[inline(always)]
+    pub(super) fn take(&mut self, bucket: usize) -> usize {
+        let place = &mut self.at[bucket % MOST_BUCKETS];
+        *place += 1;
+        *place as usize - 1
+    }
+
+    /// Moves places that have no room for another [`LOOK`] in their chunk to where `next` says. To be called after that many.
+    #[inline(always)]
+    pub(super) fn settle(&mut self, chunking: Chunking, next: impl FnMut(u32) -> u32) {
+        let (within, filled) = (chunking.chunk as u32 - 1, chunking.filled() as u32);
+        // The largest of all first: mostly there is none.
+        if self.at.iter().fold(0, |most, place| most.max(place & within)) >= filled {
+            let left = self.at.iter_mut().filter(|place| **place & within >= filled);
+            move_on(left, next);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn move_on<'a>(places: impl Iterator<Item = &'a mut u32>, mut next: impl FnMut(u32) -> u32) {
+    places.for_each(|place| *place = next(*place));
+}
+
+/// A chunk that its bucket has left.
+#[derive(Clone, Copy, Default)]
+struct Left {
+    /// The place after its last entry.
+    end: u32,
+    /// The first place of the chunk that follows.
+    next: u32,
+}
+
 /// Where the buckets of a region lie in it.
 pub(crate) struct Buckets {
     chunking: Chunking,
     /// Where the next entry of each bucket goes.
-    ends: [usize; BUCKETS],
-    /// The chunk that follows each one in its bucket.
-    next: Vec<u32>,
+    ends: Places,
+    /// What is known of each chunk that was left.
+    left: Vec<Left>,
     /// The first chunk that no bucket has.
     free: usize,
 }
 
 impl Buckets {
     pub(super) fn new(chunking: Chunking) -> Self {
-        let ends = core::array::from_fn(|bucket| chunking.start(bucket));
-        Self { chunking, ends, next: vec![0; chunking.count], free: BUCKETS }
+        let left = vec![Left::default(); chunking.count];
+        Self { chunking, ends: chunking.starts(), left, free: chunking.buckets }
     }
 
-    /// Puts entries to the ends of their buckets, which are given with them, in order.
+    /// Puts at most [`LOOK`] entries to the ends of their buckets, in order. `entry` gives the k-th with its bucket.
     ///
     /// # Panics
     /// If there are more than the region has room for.
     #[inline(always)]
-    pub(super) fn fill<E>(&mut self, region: &mut [E], entries: impl Iterator<Item = (usize, E)>) {
-        let within = self.within();
-        for (bucket, entry) in entries {
-            self.put(region, (bucket, entry), within);
+    pub(super) fn fill<E>(&mut self, region: &mut [E], count: usize, entry: impl Fn(usize) -> (usize, E)) {
+        debug_assert!(count <= LOOK);
+        let body = count / WRITTEN_OUT * WRITTEN_OUT;
+        for k in (0..body).step_by(WRITTEN_OUT) {
+            for i in 0..WRITTEN_OUT {
+                self.put(region, entry(k + i));
+            }
         }
+        (body..count).for_each(|k| self.put(region, entry(k)));
+        self.settle();
     }
 
-    /// The bits of a place that say where in its chunk it is.
+    /// Puts an entry to the end of its bucket. After at most [`LOOK`] of them ends have to be [settled](Self::settle).
     #[inline(always)]
-    fn within(&self) -> usize {
-        self.chunking.chunk - 1
-    }
-
-    /// Puts an entry to the end of its bucket; `within` is [this](Self::within), read once for many.
-    #[inline(always)]
-    fn put<E>(&mut self, region: &mut [E], (bucket, entry): (usize, E), within: usize) {
-        let place = self.ends[bucket];
+    fn put<E>(&mut self, region: &mut [E], (bucket, entry): (usize, E)) {
+        let place = self.ends.take(bucket);
         region[place] = entry;
         // The prefetchers of the machine follow fewer streams than there are buckets.
         simd::prefetch(region, place + LINE / size_of::<E>());
-        if (place + 1) & within == 0 {
-            self.extend(bucket, place);
-        } else {
-            self.ends[bucket] = place + 1;
-        }
     }
 
-    /// Gives a bucket, whose last entry fills its chunk, another chunk.
-    #[cold]
-    fn extend(&mut self, bucket: usize, last: usize) {
-        self.next[last / self.chunking.chunk] = self.free as u32;
-        self.ends[bucket] = self.free * self.chunking.chunk;
-        self.free += 1;
-    }
-
-    /// The place of a bucket's first entry.
-    pub(super) fn start(&self, bucket: usize) -> usize {
-        self.chunking.start(bucket)
-    }
-
-    /// The place of the entry after the one at `place`.
+    /// Gives those buckets another chunk that may leave theirs with the next entries.
     #[inline(always)]
-    pub(super) fn after(&self, place: usize) -> usize {
-        let Chunking { chunk, .. } = self.chunking;
-        if (place + 1) & (chunk - 1) == 0 { self.next[place >> chunk.ilog2()] as usize * chunk } else { place + 1 }
+    fn settle(&mut self) {
+        let Self { chunking, ends, left, free } = self;
+        let chunk = chunking.chunk;
+        ends.settle(*chunking, |end| {
+            let next = (*free * chunk) as u32;
+            left[end as usize / chunk] = Left { end, next };
+            *free += 1;
+            next
+        });
+    }
+
+    /// The places of the first entries of all buckets.
+    pub(super) fn starts(&self) -> Places {
+        self.chunking.starts()
+    }
+
+    /// Moves places that went through as many entries as were [filled](Self::fill) in at a time on to the chunks that follow.
+    #[inline(always)]
+    pub(super) fn follow(&self, places: &mut Places) {
+        places.settle(self.chunking, |place| self.left[place as usize / self.chunking.chunk].next);
     }
 
     /// The pieces of a bucket, in order.
     pub(crate) fn pieces(&self, bucket: usize) -> impl Iterator<Item = Range<usize>> + '_ {
-        let (chunk, end) = (self.chunking.chunk, self.ends[bucket]);
-        let mut at = Some(self.chunking.start(bucket));
+        let (chunk, end) = (self.chunking.chunk, self.ends.at[bucket] as usize);
+        let mut at = Some(self.chunking.starts().at[bucket] as usize);
         core::iter::from_fn(move || {
             let start = at?;
             let current = start / chunk;
@@ -206,8 +265,9 @@ impl Buckets {
                 at = None;
                 return Some(start..end);
             }
-            at = Some(self.next[current] as usize * chunk);
-            Some(start..(current + 1) * chunk)
+            let left = self.left[current];
+            at = Some(left.next as usize);
+            Some(start..left.end as usize)
         })
     }
 }
@@ -265,44 +325,63 @@ struct Copy<'a, const N: usize> {
 }
 
 impl<const N: usize> Copy<'_, N> {
+    /// At most [`LOOK`] lanes, of which the k-th has this offset and value.
     #[inline(always)]
-    fn lanes(&mut self, lanes: impl Iterator<Item = (u64, [u8; N])>) {
+    fn lanes(&mut self, count: usize, lane: impl Fn(usize) -> (u64, [u8; N])) {
         let split = self.split;
-        let entry = |offset, value| Entry { offset: split.rest(offset).to_le_bytes(), value };
-        self.buckets.fill(self.region, lanes.map(|(offset, value)| (split.bucket(offset), entry(offset, value))));
+        if N == 4 {
+            // One store instead of two.
+            let region = bytemuck::cast_slice_mut::<_, [u8; 8]>(self.region);
+            let entry = |rest: u32, value: &[u8; N]| {
+                let value = bytemuck::pod_read_unaligned::<[u8; 4]>(value);
+                (u64::from(rest) | u64::from(u32::from_le_bytes(value)) << 32).to_le_bytes()
+            };
+            self.buckets.fill(region, count, |k| {
+                let (offset, value) = lane(k);
+                (split.bucket(offset), entry(split.rest(offset), &value))
+            });
+        } else {
+            self.buckets.fill(self.region, count, |k| {
+                let (offset, value) = lane(k);
+                (split.bucket(offset), Entry { offset: split.rest(offset).to_le_bytes(), value })
+            });
+        }
     }
 
-    /// Lanes that are their own offsets, all in range.
+    /// At most [`LOOK`] lanes that are their own offsets, all in range.
     #[inline(always)]
     fn whole<S: Simd>(&mut self, simd: S, words: &[[u8; 4]], values: &[[u8; N]]) {
-        let done = if N == 4 && S::SPLITS { words.len().min(values.len()) / 16 * 16 } else { 0 };
-        if done > 0 {
-            let (words, values) = (bytemuck::cast_slice(&words[..done]), bytemuck::cast_slice(&values[..done]));
-            let region = bytemuck::cast_slice_mut::<_, [u8; 8]>(self.region);
-            let within = self.buckets.within();
-            for (words, values) in words.iter().zip(values) {
-                let (buckets, entries) = simd.split16::<{ BUCKETS as u32 }>(words, values, self.split.shift);
-                // Written out, so that they are taken from registers. A loop would take them through memory, where they are
-                // read in other sizes than they were written, which costs as much as all the rest.
-                macro_rules! put {
-                    ($($k:literal)*) => {$(
-                        self.buckets.put(region, (buckets[$k] as usize, entries[$k].to_le_bytes()), within);
-                    )*};
-                }
-                put!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
-            }
+        let count = words.len().min(values.len());
+        let (words, values) = (&words[..count], &values[..count]);
+        if !(N == 4 && S::SPLITS && count == LOOK) {
+            return self.lanes(count, |k| (words[k].get(), values[k]));
         }
-        let rest = words[done..].iter().zip(&values[done..]);
-        self.lanes(rest.map(|(word, value)| (word.get(), *value)));
+        let (words, values) = (bytemuck::cast_slice(words), bytemuck::cast_slice(values));
+        let region = bytemuck::cast_slice_mut::<_, [u8; 8]>(self.region);
+        for (words, values) in words.iter().zip(values) {
+            let (buckets, entries) = simd.split16::<{ MOST_BUCKETS as u32 }>(words, values, self.split.shift);
+            // Written out, so that they are taken from registers. A loop would take them through memory, where they are
+            // read in other sizes than they were written, which costs as much as all the rest.
+            macro_rules! put {
+                ($($k:literal)*) => {$(
+                    self.buckets.put(region, (buckets[$k] as usize, entries[$k].to_le_bytes()));
+                )*};
+            }
+            put!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+        }
+        self.buckets.settle();
     }
 
     fn block<W: Word>(&mut self, tile: &[[u8; N]], moved: Moved<'_>, offsets: Offsets<'_, W>) {
         let Strided { start, step } = moved.payload;
-        let words = offsets.words().iter().map(|word| word.get());
-        match moved.positions {
-            None => self.lanes(words.enumerate().map(|(k, offset)| (offset, tile[start + k * step]))),
-            Some(positions) => {
-                self.lanes(words.zip(positions).map(|(offset, &k)| (offset, tile[start + k as usize * step])));
+        for (i, words) in offsets.words().chunks(LOOK).enumerate() {
+            let first = i * LOOK;
+            match moved.positions {
+                None => self.lanes(words.len(), |k| (words[k].get(), tile[start + (first + k) * step])),
+                Some(positions) => {
+                    let positions = &positions[first..][..words.len()];
+                    self.lanes(words.len(), |k| (words[k].get(), tile[start + positions[k] as usize * step]));
+                }
             }
         }
     }
@@ -341,31 +420,55 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_split_covers_every_capacity_with_at_most_64_parts() {
-        for capacity in [0usize, 1, 2, 63, 64, 65, 127, 128, 129, 1_000_003, 1 << 24, (1 << 24) + 1, 1 << 38] {
-            let split = Split::of(capacity).expect("small enough");
-            assert!(capacity.div_ceil(split.bucket_length()) <= BUCKETS, "{capacity}");
-            let last = capacity.saturating_sub(1) as u64;
-            assert_eq!(split.bucket(last) * split.bucket_length() + split.rest(last) as usize, last as usize);
+    fn a_split_covers_every_capacity_with_at_most_so_many_parts() {
+        for buckets in [64, MOST_BUCKETS] {
+            for capacity in [0usize, 1, 2, 63, 64, 65, 127, 128, 129, 1_000_003, 1 << 24, (1 << 24) + 1, 1 << 38] {
+                let split = Split::of(capacity, buckets).expect("small enough");
+                assert!(capacity.div_ceil(split.bucket_length()) <= buckets, "{capacity}");
+                let last = capacity.saturating_sub(1) as u64;
+                assert_eq!(split.bucket(last) * split.bucket_length() + split.rest(last) as usize, last as usize);
+            }
         }
-        assert_eq!(Split::of((1 << 38) + 1), None);
+        assert_eq!((Split::of((1 << 38) + 1, 64), Split::of((1 << 39) + 1, 128)), (None, None));
     }
 
     #[test]
     fn a_region_has_room_for_any_mixture_of_buckets() {
         for lanes in [0usize, 1, 2, 63, 64, 1023, 1024, 1025, 5000, 100_000, 1 << 21] {
-            let chunking = Chunking::of(lanes);
-            // A quarter more than the lanes, once there are enough of them for the chunks to have a size.
-            assert!(lanes < BUCKETS * CHUNKS || chunking.entries() <= lanes + lanes / 4, "{lanes}: {chunking:?}");
-            let mixtures: [fn(usize) -> usize; 4] = [|_| 0, |_| BUCKETS - 1, |i| i % BUCKETS, |i| i * i / 7 % BUCKETS];
-            for mixture in mixtures {
-                let mut buckets = Buckets::new(chunking);
-                let mut region = vec![usize::MAX; chunking.entries()];
-                buckets.fill(&mut region, (0..lanes).map(|lane| (mixture(lane), lane)));
-                for bucket in 0..BUCKETS {
-                    let found = buckets.pieces(bucket).flatten().map(|place| region[place]);
-                    assert!(found.eq((0..lanes).filter(|lane| mixture(*lane) == bucket)), "{lanes} {bucket}");
+            for most in [64, MOST_BUCKETS] {
+                let chunking = Chunking::of(lanes, most);
+                // A quarter more than the lanes, once there are enough of them for the chunks to have a size.
+                assert!(
+                    lanes / most < CHUNKS * 2 * SMALLEST_CHUNK || chunking.entries() <= lanes + lanes / 4,
+                    "{lanes}: {chunking:?}"
+                );
+                let mixtures: [fn(usize, usize) -> usize; 4] =
+                    [|_, _| 0, |_, most| most - 1, |i, most| i % most, |i, most| i * i / 7 % most];
+                for mixture in mixtures {
+                    fill_and_find(chunking, lanes, |lane| mixture(lane, most));
                 }
+            }
+        }
+    }
+
+    /// Fills a region, by looks, and finds all in order: by pieces, and by following a place in each bucket.
+    fn fill_and_find(chunking: Chunking, lanes: usize, bucket_of: impl Fn(usize) -> usize) {
+        let mut buckets = Buckets::new(chunking);
+        let mut region = vec![usize::MAX; chunking.entries()];
+        for first in (0..lanes).step_by(LOOK) {
+            buckets.fill(&mut region, LOOK.min(lanes - first), |k| (bucket_of(first + k), first + k));
+        }
+        let mut expected = vec![Vec::new(); chunking.buckets()];
+        (0..lanes).for_each(|lane| expected[bucket_of(lane)].push(lane));
+        for (bucket, expected) in expected.iter().enumerate() {
+            let found = buckets.pieces(bucket).flatten().map(|place| region[place]);
+            assert!(found.eq(expected.iter().copied()), "{lanes} {bucket}");
+        }
+        let mut places = buckets.starts();
+        for lane in 0..lanes {
+            assert_eq!(region[places.take(bucket_of(lane))], lane);
+            if (lane + 1) % LOOK == 0 {
+                buckets.follow(&mut places);
             }
         }
     }

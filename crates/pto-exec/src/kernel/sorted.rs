@@ -6,7 +6,7 @@
 //! both times, so that nobody has to write down where a value belongs.
 
 use super::offsets::Word;
-use super::partition::{BUCKETS, Buckets, Chunking, LOOK, Split, ask_ahead};
+use super::partition::{Buckets, Chunking, LOOK, Split, ask_ahead};
 use super::simd::{self, Backend, Simd, Task};
 
 /// A place in a bucket: an offset, and later the value, in its first bytes.
@@ -49,8 +49,10 @@ impl Task for Sort<'_> {
             if Word::largest(words) >= capacity {
                 return None;
             }
-            let offsets = words.iter().map(|word| word.get());
-            buckets.fill(region, offsets.map(|offset| (split.bucket(offset), split.rest(offset).to_le_bytes())));
+            buckets.fill(region, words.len(), |k| {
+                let offset = words[k].get();
+                (split.bucket(offset), split.rest(offset).to_le_bytes())
+            });
         }
         Some(buckets)
     }
@@ -96,15 +98,14 @@ pub(crate) fn hand_out(
 
 fn hand_out_as<const N: usize>(all: &[[u8; 4]], split: Split, buckets: &Buckets, region: &[u8], tile: &mut [u8]) {
     let region = region.as_chunks::<PLACE_BYTES>().0;
-    let mut cursors: [usize; BUCKETS] = core::array::from_fn(|bucket| buckets.start(bucket));
+    let mut places = buckets.starts();
     for (i, (words, slots)) in all.chunks(LOOK).zip(tile.as_chunks_mut::<N>().0.chunks_mut(LOOK)).enumerate() {
         ask_ahead(all, i * LOOK);
         for (word, slot) in words.iter().zip(slots) {
-            let cursor = &mut cursors[split.bucket(word.get())];
-            let place = &region[*cursor];
-            simd::prefetch(region, *cursor + 64 / PLACE_BYTES);
-            slot.copy_from_slice(&place[..N]);
-            *cursor = buckets.after(*cursor);
+            let place = places.take(split.bucket(word.get()));
+            slot.copy_from_slice(&region[place][..N]);
+            simd::prefetch(region, place + 64 / PLACE_BYTES);
         }
+        buckets.follow(&mut places);
     }
 }

@@ -1,15 +1,22 @@
 //! AVX2 with F16C: 32-byte registers, f16 conversion.
 //!
-//! Its gather instruction loses against scalar loads by a factor of two, and it has no compress: both stay portable.
+//! Its gather instruction does not win against single loads, and it has no compress instruction: a permutation that is looked
+//! up by the mask stands in for it.
 #![expect(unsafe_code, reason = "vector instructions that the compiler does not choose by itself")]
 
 use core::arch::x86_64::{
-    __m128, __m128i, _MM_FROUND_TO_NEAREST_INT, _mm_add_ss, _mm_cvtph_ps, _mm_cvtps_ph, _mm_cvtsi128_si32,
-    _mm_cvtss_f32, _mm_loadu_si128, _mm_set_ss, _mm_storeu_si128, _mm256_add_ps, _mm256_cvtph_ps, _mm256_cvtps_ph,
-    _mm256_storeu_ps,
+    __m128, __m128i, __m256i, _MM_FROUND_TO_NEAREST_INT, _mm_add_ss, _mm_cvtph_ps, _mm_cvtps_ph, _mm_cvtsi128_si32,
+    _mm_cvtss_f32, _mm_loadl_epi64, _mm_loadu_si128, _mm_packus_epi32, _mm_set_ss, _mm_storeu_si128, _mm256_add_ps,
+    _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmpeq_epi32, _mm256_cvtepu8_epi32, _mm256_cvtepu16_epi32,
+    _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_min_epu32,
+    _mm256_movemask_ps, _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_storeu_ps, _mm256_storeu_si256,
+    _mm256_stream_si256, _mm256_sub_epi32,
 };
+use core::mem::transmute;
 
-use super::{Simd, Task};
+use super::stream::LINE;
+use super::{Simd, Streams, Task, portable};
+use crate::kernel::offsets::{KEEP, Offsets, Word};
 
 /// Proof that the machine has AVX2, F16C, BMI1, BMI2 and POPCNT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +38,167 @@ impl Avx2 {
 pub(super) fn enter<T: Task>(proof: Avx2, task: T) -> T::Output {
     task.run(proof)
 }
+
+/// For each mask of eight lanes the positions of those that are in it, in order; the rest does not matter.
+static KEPT: [[u8; 8]; 256] = {
+    let mut kept = [[0; 8]; 256];
+    let mut mask = 0;
+    while mask < 256 {
+        let (mut lane, mut count) = (0, 0);
+        while lane < 8 {
+            if mask >> lane & 1 == 1 {
+                kept[mask][count] = lane as u8;
+                count += 1;
+            }
+            lane += 1;
+        }
+        mask += 1;
+    }
+    kept
+};
+
+/// Eight words less a base: which of them are below a length, as a mask, and the permutation that moves those to the front.
+struct Kept {
+    offsets: __m256i,
+    mask: usize,
+    order: __m256i,
+}
+
+impl Kept {
+    /// The offsets that are kept, in front.
+    ///
+    /// # Safety
+    /// The machine has AVX2.
+    #[inline(always)]
+    unsafe fn offsets(&self) -> __m256i {
+        // SAFETY: the caller vouches for AVX2; the instruction touches registers only.
+        unsafe { _mm256_permutevar8x32_epi32(self.offsets, self.order) }
+    }
+}
+
+impl Avx2 {
+    /// `last` is one less than the length.
+    #[inline(always)]
+    fn keep8(self, words: &[[u8; 4]; 8], (base, last): (u32, u32)) -> Kept {
+        // SAFETY: `self` proves AVX2. The first load reads the 32 bytes of `words`; the second the 8 bytes of a row of the
+        // table, which has one for every mask of eight bits. Any alignment will do.
+        unsafe {
+            let words = _mm256_loadu_si256(words.as_ptr().cast());
+            let offsets = _mm256_sub_epi32(words, _mm256_set1_epi32(base as i32));
+            let least = _mm256_min_epu32(offsets, _mm256_set1_epi32(last as i32));
+            let mask = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(least, offsets))) as usize % 256;
+            let order = _mm256_cvtepu8_epi32(_mm_loadl_epi64(KEPT[mask].as_ptr().cast()));
+            Kept { offsets, mask, order }
+        }
+    }
+
+    /// [`Simd::keep`] for words of 4 bytes, all that come in chunks of 8.
+    #[inline(always)]
+    fn keep_positions(
+        self,
+        chunks: &[[[u8; 4]; 8]],
+        range: (u32, u32),
+        kept: &mut [[u8; 4]],
+        positions: &mut [u32],
+    ) -> usize {
+        assert!(kept.len() >= chunks.len() * 8 && positions.len() >= chunks.len() * 8);
+        let mut count = 0;
+        for (i, chunk) in chunks.iter().enumerate() {
+            let found = self.keep8(chunk, range);
+            // SAFETY: `self` proves AVX2. `count <= 8 * i`, because every turn adds at most 8, so both stores, of 8 elements
+            // each, end at or before element `8 * (i + 1) <= 8 * chunks.len()`, which the assertion has found inside. Any
+            // alignment will do.
+            unsafe {
+                _mm256_storeu_si256(kept.as_mut_ptr().add(count).cast(), found.offsets());
+                // The order is a list of positions from 0 on.
+                let places = _mm256_sub_epi32(found.order, _mm256_set1_epi32(-8 * i as i32));
+                _mm256_storeu_si256(positions.as_mut_ptr().add(count).cast(), places);
+            }
+            count += found.mask.count_ones() as usize;
+        }
+        count
+    }
+
+    /// [`Simd::keep_values`] for values of 4 or 2 bytes, all words that come in chunks of 8.
+    #[inline(always)]
+    fn keep_values8<const N: usize>(
+        self,
+        chunks: &[[[u8; 4]; 8]],
+        values: &[[[u8; N]; 8]],
+        range: (u32, u32),
+        kept: &mut [[u8; 4]],
+        kept_values: &mut [[u8; N]],
+    ) -> usize {
+        const { assert!(N == 4 || N == 2) };
+        assert!(kept.len() >= chunks.len() * 8 && kept_values.len() >= chunks.len() * 8);
+        let mut count = 0;
+        for (chunk, values) in chunks.iter().zip(values) {
+            // In time for the next call: those that are kept are carried out in between.
+            super::prefetch(chunk, AHEAD);
+            super::prefetch(values, AHEAD);
+            let found = self.keep8(chunk, range);
+            // SAFETY: `self` proves AVX2. The loads read the 8 values, 32 or 16 bytes. `count` is at most 8 for each turn
+            // before this one, so that the stores, of 8 elements each, end at or before element `8 * chunks.len()`, which the
+            // assertion has found inside. Any alignment will do.
+            unsafe {
+                _mm256_storeu_si256(kept.as_mut_ptr().add(count).cast(), found.offsets());
+                let to = kept_values.as_mut_ptr().add(count);
+                if N == 4 {
+                    let values = _mm256_loadu_si256(values.as_ptr().cast());
+                    _mm256_storeu_si256(to.cast(), _mm256_permutevar8x32_epi32(values, found.order));
+                } else {
+                    let values = _mm256_cvtepu16_epi32(_mm_loadu_si128(values.as_ptr().cast()));
+                    let values = _mm256_permutevar8x32_epi32(values, found.order);
+                    let (low, high) = (_mm256_castsi256_si128(values), _mm256_extracti128_si256::<1>(values));
+                    _mm_storeu_si128(to.cast(), _mm_packus_epi32(low, high));
+                }
+            }
+            count += found.mask.count_ones() as usize;
+        }
+        count
+    }
+
+    /// `destination[k] = table[offsets[k]]`, 8 elements a turn, past the caches if allowed: the destination begins at a
+    /// multiple of 32 then.
+    #[inline(always)]
+    fn gather8(
+        self,
+        destination: &mut [[u8; 4]],
+        table: &[[u8; 4]],
+        offsets: Offsets<'_, [u8; 4]>,
+        streams: Option<&Streams>,
+    ) {
+        let words = offsets.words();
+        assert!(words.is_empty() || offsets.limit() <= table.len() as u64, "an element offset leaves its buffer");
+        assert!(words.len() == destination.len());
+        let ((slots, slots_tail), (words, words_tail)) = (destination.as_chunks_mut::<8>(), words.as_chunks::<8>());
+        let aligned = slots.as_ptr().cast::<u8>().align_offset(size_of::<__m256i>()) == 0;
+        assert!(streams.is_none() || slots.is_empty() || aligned, "a register is stored to a multiple of 32");
+        // SAFETY: all words are below `offsets.limit() <= table.len()` by the first assertion.
+        let get = |word: &[u8; 4]| unsafe { *table.get_unchecked(word.get() as usize) };
+        for (slots, words) in slots.iter_mut().zip(words) {
+            let values: [[u8; 4]; 8] = core::array::from_fn(|k| get(&words[k]));
+            // SAFETY: `self` proves AVX2. Any 32 bytes are a register. The stores write the 32 bytes of `slots`, aligned
+            // by the assertion for the first, and so for the others, which follow at distances of 32 bytes. A `Streams` waits
+            // for the stores.
+            unsafe {
+                let values = transmute::<[[u8; 4]; 8], __m256i>(values);
+                if streams.is_some() {
+                    _mm256_stream_si256(slots.as_mut_ptr().cast(), values);
+                } else {
+                    _mm256_storeu_si256(slots.as_mut_ptr().cast(), values);
+                }
+            }
+        }
+        slots_tail.iter_mut().zip(words_tail).for_each(|(slot, word)| *slot = get(word));
+    }
+}
+
+/// Lanes between asking for words and values and looking at them.
+const AHEAD: usize = KEEP;
+
+/// Words that are looked at and then used while they are in the first-level cache.
+const LOOK: usize = 64;
 
 /// The sum of two f16.
 ///
@@ -107,8 +275,70 @@ unsafe fn widened(bits: u16) -> __m128i {
     register
 }
 
-// SAFETY: `keep`, `keep_values` and `are_below` are the portable ones.
+// SAFETY: `are_below` is the portable one. `keep` and `keep_values` keep the lanes of a mask that says `offset <= length - 1`;
+// their tails are the portable ones', behind what the body kept.
 unsafe impl Simd for Avx2 {
+    #[inline(always)]
+    fn keep<W: Word>(self, words: &[W], base: u64, length: u64, kept: &mut [W], positions: &mut [u32]) -> usize {
+        let Some(range) = narrow_range(base, length).filter(|_| W::BYTES == 4) else {
+            return portable::keep(words, base, length, kept, positions);
+        };
+        let body = words.len() / 8 * 8;
+        let chunks = bytemuck::cast_slice(&words[..body]);
+        let count = self.keep_positions(chunks, range, bytemuck::cast_slice_mut(kept), positions);
+        let tail = portable::keep(&words[body..], base, length, &mut kept[count..], &mut positions[count..]);
+        for position in &mut positions[count..count + tail] {
+            *position += body as u32;
+        }
+        count + tail
+    }
+
+    #[inline(always)]
+    fn keep_values<const N: usize>(
+        self,
+        (words, values): (&[[u8; 4]], &[[u8; N]]),
+        (base, length): (u64, u64),
+        kept: &mut [[u8; 4]],
+        kept_values: &mut [[u8; N]],
+    ) -> usize {
+        assert!(words.len() == values.len(), "each word has a value");
+        let Some(range) = narrow_range(base, length).filter(|_| N == 4 || N == 2) else {
+            return portable::keep_values((words, values), (base, length), kept, kept_values);
+        };
+        let ((chunks, words), (value_chunks, values)) = (words.as_chunks::<8>(), values.as_chunks::<8>());
+        let count = if N == 4 {
+            let (values, kept_values) = (bytemuck::cast_slice(value_chunks), bytemuck::cast_slice_mut(kept_values));
+            self.keep_values8::<4>(chunks, values, range, kept, kept_values)
+        } else {
+            let (values, kept_values) = (bytemuck::cast_slice(value_chunks), bytemuck::cast_slice_mut(kept_values));
+            self.keep_values8::<2>(chunks, values, range, kept, kept_values)
+        };
+        let (kept, kept_values) = (&mut kept[count..], &mut kept_values[count..]);
+        count + portable::keep_values((words, values), (base, length), kept, kept_values)
+    }
+
+    #[inline(always)]
+    fn gather4(
+        self,
+        destination: &mut [[u8; 4]],
+        table: &[[u8; 4]],
+        words: &[[u8; 4]],
+        streams: Option<&Streams>,
+    ) -> bool {
+        assert!(words.len() == destination.len());
+        let head = destination.as_ptr().align_offset(LINE).min(destination.len());
+        let head = if streams.is_some() { head } else { 0 };
+        let ((first, rest), (first_words, words)) = (destination.split_at_mut(head), words.split_at(head));
+        if !portable::gather4(first, table, first_words) {
+            return false;
+        }
+        for (slots, words) in rest.chunks_mut(LOOK).zip(words.chunks(LOOK)) {
+            let Some(offsets) = Offsets::check(words, table.len() as u64) else { return false };
+            self.gather8(slots, table, offsets, streams);
+        }
+        true
+    }
+
     #[inline(always)]
     fn add_f16(self, a: u16, b: u16) -> u16 {
         // SAFETY: `self` proves both.
@@ -144,4 +374,9 @@ unsafe impl Simd for Avx2 {
             *slot = self.add_f16(u16::from_le_bytes(*slot), u16::from_le_bytes(*value)).to_le_bytes();
         }
     }
+}
+
+/// The base and the last offset below the length, if there is one and words of 4 bytes reach it.
+fn narrow_range(base: u64, length: u64) -> Option<(u32, u32)> {
+    Some((u32::try_from(base).ok()?, u32::try_from(length.checked_sub(1)?).ok()?))
 }

@@ -1,6 +1,7 @@
 //! How far away a table is, and what is asked for because of that, how early. All of it was measured
 //! (`docs/performance.md`).
 
+use crate::kernel::cache::Caches;
 use crate::kernel::combine::Combine;
 use crate::kernel::offsets::Word;
 use crate::kernel::simd::LINE;
@@ -14,8 +15,12 @@ const FIRST_LEVEL: usize = 48 << 10;
 /// Bytes of that which lanes and values take as they pass through.
 const PASSING: usize = 24 << 10;
 
-/// Slots of a table of up to this many bytes are written again sooner than found to be the same.
-pub(super) const TAME_BYTES: usize = 1 << 16;
+/// True if the slots of a table are written again sooner than found to be the same: those of a near one, where lines that were
+/// written go back to a cache that is close.
+#[inline(always)]
+pub(super) fn writes_again<const N: usize>(table: &[[u8; N]]) -> bool {
+    table.len() <= (1 << 16) / N || !(is_far(table) || Caches::get().is_l3_far())
+}
 
 /// The slots of so few lanes are in the first-level cache, too.
 pub(super) const NEAR_LANES: usize = 768;
@@ -26,9 +31,10 @@ pub(super) const MANY: usize = usize::MAX;
 /// True if the slots of so many lanes have to be asked for. Sums and the like begin with a load, and the core keeps many of
 /// those under way; stores are carried out one after the other. Those into a far table wait for the addresses of its pages,
 /// and longer if they are asked for; unless there are [many](FAR_LANES) and all of them are known, which is not so of blocks.
+/// Where the last level is near, asking takes longer than waiting.
 #[inline(always)]
 pub(super) fn asks_ahead<const N: usize, C: Combine<N>>(table: &[[u8; N]], lanes: usize) -> bool {
-    !C::READS && !is_near(table, lanes) && !is_far(table)
+    !C::READS && !is_near(table, lanes) && !is_far(table) && Caches::get().is_l3_far()
 }
 
 /// True if what so many lanes touch stays in the first-level cache: a line of the table each,

@@ -12,7 +12,7 @@ use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
 use super::simd::{self, Simd};
 pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_gathered, lookahead};
-use distance::{MANY, NEAR_LANES, TAME_BYTES, asks_ahead, is_far};
+use distance::{MANY, NEAR_LANES, asks_ahead, is_far, writes_again};
 
 /// Panics unless all offsets are below `length`.
 #[inline(always)]
@@ -203,7 +203,7 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
                 #[inline(always)]
                 |slot, new| *slot = C::combine_wide(simd, *slot, new),
             );
-        } else if C::TAMES && table.len() <= TAME_BYTES / N && C::are_tame(values) {
+        } else if C::TAMES && writes_again(table) && C::are_tame(values) {
             put_dense(table, words, values, ask, |slot, new| *slot = C::combine_tame(simd, *slot, new));
         } else if asks_ahead::<N, C>(table, MANY) {
             put_asking(table, words, values, (ahead, ask), |slot, new| C::put(simd, slot, new));
@@ -396,7 +396,7 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     unsafe {
         if asks_ahead::<N, C>(table, words.len()) {
             put_asking(table, words, values, (&words[AHEAD.min(words.len())..], |_| ()), put);
-        } else if C::TAMES && (table.len() <= TAME_BYTES / N || words.len() <= NEAR_LANES) {
+        } else if C::TAMES && (words.len() <= NEAR_LANES || writes_again(table)) {
             let count = words.len().min(values.len());
             let (mut words, mut values) = (&words[..count], &values[..count]);
             while !words.is_empty() {

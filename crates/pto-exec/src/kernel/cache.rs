@@ -1,7 +1,13 @@
-//! The cache sizes of this machine, read once.
+//! The caches of this machine, read once, and what they say about it.
+//!
+//! Everything was measured on two kinds of machines (`docs/performance.md`): one whose cores have a large second-level cache
+//! of their own and share a last level that is far away (a mesh), and one whose cores have a small second level and share a
+//! last level with few others, close by (a chiplet).
 
 use std::fs::read_to_string;
 use std::sync::OnceLock;
+
+use crate::kernel::partition::MOST_BUCKETS;
 
 /// Sizes of the data caches in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +26,22 @@ impl Caches {
     pub(crate) fn get() -> Self {
         static CACHES: OnceLock<Caches> = OnceLock::new();
         *CACHES.get_or_init(|| Self::read("/sys/devices/system/cpu/cpu0/cache").unwrap_or(Self::USUAL))
+    }
+
+    /// True if the last level is one of many cores: reaching it takes so long that what is there is as good as in memory.
+    pub(crate) fn is_l3_far(&self) -> bool {
+        self.l3 > self.l2.saturating_mul(64)
+    }
+
+    /// Bytes of a table that is at hand in the last level, whatever else is.
+    pub(crate) fn near_l3(&self) -> usize {
+        (self.l3 / 4).min(8 << 20)
+    }
+
+    /// Into how many parts a table is sorted. A part should fit the second-level cache; but with twice as many write streams
+    /// sorting takes longer, where the second-level cache is large a sixth to a half (`docs/performance.md`).
+    pub(crate) fn buckets(&self) -> usize {
+        if self.l2 < 1 << 20 { MOST_BUCKETS } else { MOST_BUCKETS / 2 }
     }
 
     /// Reads Linux's description of the caches of a core.
@@ -62,5 +84,14 @@ mod tests {
         assert_eq!((size("1T"), size(""), size("K")), (None, None, None));
         assert_eq!(Caches::read("no such place"), None);
         assert!(Caches::get().l2 > 0);
+    }
+
+    #[test]
+    fn two_kinds_of_machines_are_told_apart() {
+        let mesh = Caches { l2: 2 << 20, l3: 260 << 20 };
+        let chiplet = Caches { l2: 512 << 10, l3: 32 << 20 };
+        assert_eq!((mesh.is_l3_far(), mesh.near_l3(), mesh.buckets()), (true, 8 << 20, 64));
+        assert_eq!((chiplet.is_l3_far(), chiplet.near_l3(), chiplet.buckets()), (false, 8 << 20, 128));
+        assert_eq!((Caches::USUAL.is_l3_far(), Caches::USUAL.near_l3(), Caches::USUAL.buckets()), (false, 4 << 20, 64));
     }
 }
