@@ -15,7 +15,7 @@ use super::combine::Combine;
 use super::elements::Moved;
 use super::lanes::Strided;
 use super::offsets::{AnyOffsets, KEEP, KeptLanes, Offsets, Word};
-use super::rows::{Ask, RowBlock, prefetch};
+use super::rows::{Ask, RowBlock, Segment};
 use super::simd::{Backend, Simd, Task};
 use super::transfer;
 
@@ -268,25 +268,34 @@ impl<const N: usize, C: Combine<N>> Task for ScatterRows<'_, N, C> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
+        match (self.block.moved.offsets, self.block.segments) {
+            // What is mostly so, in fewer instructions.
+            (AnyOffsets::Narrow(offsets), [only]) => self.rows(simd, offsets.words(), &[*only]),
+            (AnyOffsets::Narrow(offsets), segments) => self.rows(simd, offsets.words(), segments),
+            (AnyOffsets::Wide(offsets), segments) => self.rows(simd, offsets.words(), segments),
+        }
+    }
+}
+
+impl<const N: usize, C: Combine<N>> ScatterRows<'_, N, C> {
+    #[inline(always)]
+    fn rows<S: Simd, W: Word>(self, simd: S, words: &[W], segments: &[Segment]) {
         let Self { table, block, tile, .. } = self;
+        let block = RowBlock { segments, ..block };
         // Lines that are written whole and past the caches are not wanted in them.
         let streams = if C::READS { None } else { block.streams };
-        let ask = if C::READS { Ask::Read } else { Ask::Write };
-        if streams.is_none() {
-            block.prefetch_first(table, ask);
-        }
+        let ask = if C::READS { Ask::read() } else { Ask::write() };
+        let ask = streams.is_none().then_some(ask);
         // Inlined by force: a closure on its own is compiled without the instruction set.
-        block.for_each_row::<N>(
+        block.for_each_row(
+            words,
             ask,
+            table,
             #[inline(always)]
-            |start, base, ahead| {
-                if streams.is_none() {
-                    prefetch(table, ahead, block.segments, ask);
-                }
-                let Some(base) = base else { return };
-                for segment in block.segments {
-                    let row = &mut table[base + segment.table..][..segment.length];
-                    let new = &tile[start + segment.tile..][..segment.length];
+            |table, at| {
+                for segment in segments {
+                    let row = &mut table[at.table + segment.table..][..segment.length];
+                    let new = &tile[at.tile + segment.tile..][..segment.length];
                     match streams {
                         Some(streams) => streams.copy(row.as_flattened_mut(), new.as_flattened()),
                         None => C::combine_row(simd, row, new),

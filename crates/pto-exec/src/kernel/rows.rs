@@ -1,11 +1,19 @@
 //! Whole rows, each a few contiguous pieces of tile and table.
 
+use core::ops::Range;
+
+use super::BLOCK;
+use super::cache::Caches;
 use super::elements::Moved;
+use super::lanes::Strided;
 use super::offsets::{AnyOffsets, Word};
 use super::simd::{self, Backend, LINE, Simd, Streams, Task};
 
 /// Rows of up to this many bytes are asked for before they are copied through the caches.
 const ASKED_BYTES: usize = 512;
+
+/// Cache lines that are asked for at a time.
+const ASKED_LINES: usize = 8;
 
 /// Rows of up to this many bytes are copied in place, longer ones by a call.
 const INLINE_BYTES: usize = 4096;
@@ -13,32 +21,29 @@ const INLINE_BYTES: usize = 4096;
 /// Rows of this many bytes and more are copied by lines of the destination: a store to two lines takes as long as two.
 const ALIGNED_BYTES: usize = 512;
 
-/// What rows to come are asked for.
+/// What rows to come are asked for, and how much of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ask {
-    /// To be read, or read and written: the core keeps many loads under way.
-    Read,
-    /// To be replaced: a store waits for its line to be the core's own, and those after it wait with it.
-    Write,
+pub(super) struct Ask {
+    /// To be replaced: a store waits for its line to be the core's own, and those after it wait with it. Otherwise to be read,
+    /// or read and written: the core keeps many loads under way.
+    to_write: bool,
+    /// Cache lines of each piece of a row that are asked for.
+    lines: usize,
+    /// Cache lines that are under way at a time.
+    in_flight: usize,
 }
 
 impl Ask {
-    /// Cache lines of each piece of a row that are asked for. The machine's prefetchers find the rest of what is read,
-    /// but not soon enough what is written.
-    const fn lines(self) -> usize {
-        match self {
-            Self::Read => 4,
-            Self::Write => INLINE_BYTES / LINE,
-        }
+    /// For rows to be read. Machines with a large second-level cache find the rest of a row after its first lines, those with
+    /// a small one do not.
+    pub(super) fn read() -> Self {
+        let (lines, in_flight) = if Caches::get().is_l3_far() { (4, 48) } else { (16, 64) };
+        Self { to_write: false, lines, in_flight }
     }
 
-    /// Cache lines that are under way at a time: as many as the second-level cache keeps track of, or as many as leave
-    /// the first one room for everything else.
-    const fn in_flight(self) -> usize {
-        match self {
-            Self::Read => 48,
-            Self::Write => 32,
-        }
+    /// For rows to be replaced: all of their lines, as many as leave the first-level cache room for everything else.
+    pub(super) fn write() -> Self {
+        Self { to_write: true, lines: INLINE_BYTES / LINE, in_flight: 32 }
     }
 }
 
@@ -67,60 +72,64 @@ impl RowBlock<'_> {
     /// Rows between asking for one and moving it.
     #[inline(always)]
     fn ahead<const N: usize>(&self, ask: Ask) -> usize {
-        let lines = |segment: &Segment| (segment.length * N).div_ceil(LINE).clamp(1, ask.lines());
-        ask.in_flight() / self.segments.iter().map(lines).sum::<usize>().clamp(1, ask.in_flight())
+        let lines = |segment: &Segment| (segment.length * N).div_ceil(LINE).clamp(1, ask.lines);
+        ask.in_flight / self.segments.iter().map(lines).sum::<usize>().clamp(1, ask.in_flight)
     }
 
-    /// Asks for the first rows of the block, those that no other row comes before by [`ahead`](Self::ahead).
+    /// Visits the rows that are left. The first of those to come are asked for.
     #[inline(always)]
-    pub(super) fn prefetch_first<const N: usize>(&self, table: &[[u8; N]], ask: Ask) {
-        (0..self.ahead::<N>(ask)).for_each(|row| prefetch(table, self.base(row), self.segments, ask));
-    }
-
-    /// Where in the table a row starts, of those that are left.
-    #[inline(always)]
-    fn base(&self, row: usize) -> Option<usize> {
-        let word = match self.moved.offsets {
-            AnyOffsets::Narrow(offsets) => offsets.words().get(row)?.get(),
-            AnyOffsets::Wide(offsets) => offsets.words().get(row)?.get(),
-        };
-        Some(word as usize * self.stride)
-    }
-
-    /// Visits the rows: where each starts in the tile, and in the table unless its lane was dropped, with the start of
-    /// a row to come. Elements have `N` bytes.
-    #[inline(always)]
-    pub(super) fn for_each_row<const N: usize>(
+    pub(super) fn for_each_row<T, const N: usize, W: Word>(
         &self,
-        ask: Ask,
-        mut visit: impl FnMut(usize, Option<usize>, Option<usize>),
-    ) {
-        let Moved { payload, count, positions, .. } = self.moved;
-        let ahead = self.ahead::<N>(ask);
-        let mut next = 0;
-        for row in 0..count {
-            let kept = match positions {
-                None => true,
-                Some(positions) => positions.get(next).is_some_and(|&position| position as usize == row),
-            };
-            let base = if kept { self.base(next) } else { None };
-            visit(payload.start + row * payload.step, base, self.base(next + ahead));
-            next += usize::from(kept);
+        words: &[W],
+        ask: Option<Ask>,
+        table: &mut T,
+        mut visit: impl FnMut(&mut T, Row),
+    ) where
+        T: AsRef<[[u8; N]]> + ?Sized,
+    {
+        let Moved { payload, positions, .. } = self.moved;
+        let base = |word: &W| word.get() as usize * self.stride;
+        let prefetch = |table: &T, word: &W, ask| prefetch(table.as_ref(), base(word), self.segments, ask);
+        let ahead = ask.map(|ask| (ask, words.get(self.ahead::<N>(ask)..).unwrap_or(&[])));
+        // Some at a time, in few instructions: a machine that waits for the page of each waits for as many at once as it has
+        // room for instructions. But not more than it waits for lines at once.
+        let group = ask.map_or(BLOCK, |ask| self.ahead::<N>(ask) * ASKED_LINES / ask.in_flight).max(1);
+        if let Some((ask, ahead)) = ahead {
+            words[..words.len() - ahead.len()].iter().for_each(|word| prefetch(table, word, ask));
+        }
+        for (i, rows) in words.chunks(group).enumerate() {
+            let first = i * group;
+            if let Some((ask, ahead)) = ahead {
+                let next = ahead.get(first..).unwrap_or(&[]);
+                next[..next.len().min(group)].iter().for_each(|word| prefetch(table, word, ask));
+            }
+            for (i, word) in rows.iter().enumerate() {
+                let row = positions.map_or(first + i, |positions| positions[first + i] as usize);
+                visit(table, Row { row, tile: payload.start + row * payload.step, table: base(word) });
+            }
         }
     }
 }
 
+/// One row to move.
+pub(super) struct Row {
+    /// Which of the block it is.
+    pub(super) row: usize,
+    /// Where it starts in the tile.
+    pub(super) tile: usize,
+    /// Where it starts in the table.
+    pub(super) table: usize,
+}
+
 /// Asks for cache lines of each piece of a row of the table.
 #[inline(always)]
-pub(super) fn prefetch<const N: usize>(table: &[[u8; N]], base: Option<usize>, segments: &[Segment], ask: Ask) {
-    let Some(base) = base else { return };
+fn prefetch<const N: usize>(table: &[[u8; N]], base: usize, segments: &[Segment], ask: Ask) {
     for segment in segments {
         let start = base.wrapping_add(segment.table);
-        match ask {
-            Ask::Read => {
-                lines::<N>(segment.length, ask).for_each(|at| simd::prefetch_far(table, start.wrapping_add(at)))
-            }
-            Ask::Write => prefetch_piece(table, start, segment.length),
+        if ask.to_write {
+            prefetch_piece(table, start, segment.length);
+        } else {
+            lines::<N>(segment.length, ask).for_each(|at| simd::prefetch_far(table, start.wrapping_add(at)));
         }
     }
 }
@@ -129,13 +138,13 @@ pub(super) fn prefetch<const N: usize>(table: &[[u8; N]], base: Option<usize>, s
 #[inline(always)]
 fn lines<const N: usize>(length: usize, ask: Ask) -> impl Iterator<Item = usize> {
     let per_line = LINE / N;
-    (0..length.div_ceil(per_line).min(ask.lines())).map(move |line| line * per_line)
+    (0..length.div_ceil(per_line).min(ask.lines)).map(move |line| line * per_line)
 }
 
 /// Asks for the lines of one piece, to be written.
 #[inline(always)]
 fn prefetch_piece<const N: usize>(table: &[[u8; N]], start: usize, length: usize) {
-    lines::<N>(length, Ask::Write).for_each(|at| simd::prefetch_write(table, start.wrapping_add(at)));
+    lines::<N>(length, Ask::write()).for_each(|at| simd::prefetch_write(table, start.wrapping_add(at)));
     // A piece that begins within a line ends in one more.
     simd::prefetch_write(table, start.wrapping_add(length.saturating_sub(1)));
 }
@@ -198,40 +207,57 @@ impl<const N: usize> Task for Gather<'_, N> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
+        match (self.block.moved.offsets, self.block.segments) {
+            // What is mostly so, in fewer instructions.
+            (AnyOffsets::Narrow(offsets), [only]) => self.rows(offsets.words(), &[*only]),
+            (AnyOffsets::Narrow(offsets), segments) => self.rows(offsets.words(), segments),
+            (AnyOffsets::Wide(offsets), segments) => self.rows(offsets.words(), segments),
+        }
+    }
+}
+
+impl<const N: usize> Gather<'_, N> {
+    #[inline(always)]
+    fn rows<W: Word>(self, words: &[W], segments: &[Segment]) {
         let Self { tile, block, table } = self;
+        let block = RowBlock { segments, ..block };
+        let Moved { payload, count, .. } = block.moved;
         // Of long rows that go through the caches the lines to be written are asked for, in time for the next one; the
         // machine's prefetchers find those to be read. Those of short rows are written one after the other anyway.
-        let asks = block.streams.is_some() || block.segments.iter().any(|segment| segment.length * N <= ASKED_BYTES);
-        if asks {
-            block.prefetch_first(table, Ask::Read);
-        }
-        let step = block.moved.payload.step;
+        let asks = block.streams.is_some() || segments.iter().any(|segment| segment.length * N <= ASKED_BYTES);
+        let mut next = 0;
         // Inlined by force: a closure on its own is compiled without the instruction set.
-        block.for_each_row::<N>(
-            Ask::Read,
+        block.for_each_row(
+            words,
+            asks.then(Ask::read),
+            &mut { table },
             #[inline(always)]
-            |start, base, ahead| {
-                if asks {
-                    prefetch(table, ahead, block.segments, Ask::Read);
-                }
-                for segment in block.segments {
+            |table, at| {
+                zero_rows(tile, payload, next..at.row, segments);
+                next = at.row + 1;
+                for segment in segments {
                     if !asks {
-                        prefetch_piece(tile, start + step + segment.tile, segment.length);
+                        prefetch_piece(tile, at.tile + payload.step + segment.tile, segment.length);
                     }
-                    let row = &mut tile[start + segment.tile..][..segment.length];
-                    match base {
-                        Some(base) => {
-                            let from = &table[base + segment.table..][..segment.length];
-                            match block.streams {
-                                Some(streams) => streams.copy(row.as_flattened_mut(), from.as_flattened()),
-                                None => copy(row, from),
-                            }
-                        }
-                        None => row.fill([0; N]),
+                    let row = &mut tile[at.tile + segment.tile..][..segment.length];
+                    let from = &table[at.table + segment.table..][..segment.length];
+                    match block.streams {
+                        Some(streams) => streams.copy(row.as_flattened_mut(), from.as_flattened()),
+                        None => copy(row, from),
                     }
                 }
             },
         );
+        zero_rows(tile, payload, next..count, segments);
+    }
+}
+
+/// Clears rows of a tile, those of lanes that were dropped.
+#[inline(always)]
+fn zero_rows<const N: usize>(tile: &mut [[u8; N]], payload: Strided, rows: Range<usize>, segments: &[Segment]) {
+    for row in rows {
+        let start = payload.start + row * payload.step;
+        segments.iter().for_each(|segment| tile[start + segment.tile..][..segment.length].fill([0; N]));
     }
 }
 
