@@ -7,15 +7,16 @@
 use core::arch::x86_64::{
     __m128, __m128i, __m256i, _MM_FROUND_TO_NEAREST_INT, _mm_add_ss, _mm_cvtph_ps, _mm_cvtps_ph, _mm_cvtsi128_si32,
     _mm_cvtss_f32, _mm_loadl_epi64, _mm_loadu_si128, _mm_packus_epi32, _mm_set_ss, _mm_storeu_si128, _mm256_add_ps,
-    _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmpeq_epi32, _mm256_cvtepu8_epi32, _mm256_cvtepu16_epi32,
-    _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_min_epu32,
-    _mm256_movemask_ps, _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_storeu_ps, _mm256_storeu_si256,
-    _mm256_stream_si256, _mm256_sub_epi32,
+    _mm256_blend_epi32, _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmpeq_epi32, _mm256_cvtepu8_epi32,
+    _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_extracti128_si256, _mm256_loadu_si256,
+    _mm256_min_epu32, _mm256_movemask_ps, _mm256_mul_epu32, _mm256_mullo_epi32, _mm256_permutevar8x32_epi32,
+    _mm256_set1_epi32, _mm256_srli_epi64, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_stream_si256, _mm256_sub_epi32,
 };
 use core::mem::transmute;
 
 use super::stream::LINE;
 use super::{Simd, Streams, Task, portable};
+use crate::kernel::modulus::Modulus;
 use crate::kernel::offsets::{KEEP, Offsets, Word};
 
 /// Proof that the machine has AVX2, F16C, BMI1, BMI2 and POPCNT.
@@ -156,6 +157,26 @@ impl Avx2 {
             count += found.mask.count_ones() as usize;
         }
         count
+    }
+
+    /// [`Simd::remainders`] for unsigned words of 4 bytes. The compiler would widen and narrow all of them for the products.
+    #[inline(always)]
+    fn remainders4(self, words: &[[[u8; 4]; 8]], modulus: Modulus, remainders: &mut [[[u8; 4]; 8]]) {
+        for (words, slots) in words.iter().zip(remainders) {
+            // SAFETY: `self` proves AVX2. The load reads and the store writes the 32 bytes of 8 words. Any alignment will do.
+            unsafe {
+                let divisor = _mm256_set1_epi32(modulus.divisor as i32);
+                let reciprocal = _mm256_set1_epi32(modulus.reciprocal as i32);
+                let words = _mm256_loadu_si256(words.as_ptr().cast());
+                let even = _mm256_srli_epi64::<32>(_mm256_mul_epu32(words, reciprocal));
+                let odd = _mm256_mul_epu32(_mm256_srli_epi64::<32>(words), reciprocal);
+                let quotients = _mm256_blend_epi32::<0xaa>(even, odd);
+                let rests = _mm256_sub_epi32(words, _mm256_mullo_epi32(quotients, divisor));
+                // One divisor too much at the most, and then the difference is the smaller of the two.
+                let rests = _mm256_min_epu32(rests, _mm256_sub_epi32(rests, divisor));
+                _mm256_storeu_si256(slots.as_mut_ptr().cast(), rests);
+            }
+        }
     }
 
     /// `destination[k] = table[offsets[k]]`, 8 elements a turn, past the caches if allowed: the destination begins at a
@@ -318,6 +339,18 @@ unsafe impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn remainders<W: Word>(self, words: &[W], modulus: Modulus, signed: bool, remainders: &mut [W]) {
+        if W::BYTES != 4 || signed {
+            return portable::remainders(words, modulus, signed, remainders);
+        }
+        assert!(words.len() == remainders.len(), "each word has a remainder");
+        let body = words.len() / 8 * 8;
+        let ((words, rest), (slots, slots_rest)) = (words.split_at(body), remainders.split_at_mut(body));
+        self.remainders4(bytemuck::cast_slice(words), modulus, bytemuck::cast_slice_mut(slots));
+        portable::remainders(rest, modulus, signed, slots_rest);
+    }
+
+    #[inline(always)]
     fn gather4(
         self,
         destination: &mut [[u8; 4]],
@@ -328,11 +361,15 @@ unsafe impl Simd for Avx2 {
         assert!(words.len() == destination.len());
         let head = destination.as_ptr().align_offset(LINE).min(destination.len());
         let head = if streams.is_some() { head } else { 0 };
-        let ((first, rest), (first_words, words)) = (destination.split_at_mut(head), words.split_at(head));
+        let ((first, rest), (first_words, all)) = (destination.split_at_mut(head), words.split_at(head));
         if !portable::gather4(first, table, first_words) {
             return false;
         }
-        for (slots, words) in rest.chunks_mut(LOOK).zip(words.chunks(LOOK)) {
+        for (i, (slots, words)) in rest.chunks_mut(LOOK).zip(all.chunks(LOOK)).enumerate() {
+            // The machine's prefetchers lose the stream among the other accesses.
+            if all.len() > LOOK {
+                super::prefetch_run(all, (i + 8) * LOOK, LOOK);
+            }
             let Some(offsets) = Offsets::check(words, table.len() as u64) else { return false };
             self.gather8(slots, table, offsets, streams);
         }
