@@ -12,7 +12,7 @@
 //!    ([`NEAR_BYTES`]) is updated as fast as lanes can be read: Direct.
 //! 2. A partition pays when the table is far beyond the second-level cache ([`SPILL`] times; half as often for a
 //!    scatter on one thread) and the near part of the last level ([`Caches::near_l3`]), when there are enough lanes to fill the
-//!    buckets ([`PARTITION_LANES`], [`BUCKET_LANES`]), and when lanes are spread. A gather is only sorted where the last level
+//!    buckets ([`PARTITION_LANES`] or [`PARTITION_LANES_NEAR`], [`BUCKET_LANES`]), and when lanes are spread. A gather is only sorted where the last level
 //!    is far: a near one answers single loads as quickly as they can be sorted. A scatter on one thread, which shares the second pass with nobody, and a gather, which takes a third one, want more lanes of each
 //!    thread, the fewer the larger the table is ([`FILL`]). If an eighth of a sample repeats
 //!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
@@ -34,6 +34,9 @@ pub(crate) const PARALLEL_BYTES: usize = 1 << 18;
 
 /// Lanes from which on a partition pays.
 pub(crate) const PARTITION_LANES: usize = 1 << 17;
+
+/// As [`PARTITION_LANES`] where the last level is near and what is shared out or carried out directly finds its slots quickly.
+pub(crate) const PARTITION_LANES_NEAR: usize = 1 << 21;
 
 /// Lanes of each thread in a bucket of average length from which on a partition pays; with fewer, its chunks would take more
 /// than twice the memory of the lanes.
@@ -92,7 +95,8 @@ impl Work {
         let times = self.table_bytes / self.caches.l2.max(1);
         let of_each = self.lanes / self.threads.max(1);
         let is_filled = of_each.saturating_mul(times) >= FILL || !(alone || self.gathers);
-        let enough = self.lanes >= PARTITION_LANES && of_each >= BUCKET_LANES * self.caches.buckets() && is_filled;
+        let least = if self.caches.is_l3_far() { PARTITION_LANES } else { PARTITION_LANES_NEAR };
+        let enough = self.lanes >= least && of_each >= BUCKET_LANES * self.caches.buckets() && is_filled;
         let is_far = self.table_bytes > spill.max(self.caches.near_l3());
         enough && is_far && (!self.gathers || self.caches.is_l3_far())
     }
@@ -114,21 +118,26 @@ impl Work {
 mod tests {
     use super::*;
 
-    const CACHES: Caches = Caches { l2: 1 << 20, l3: 16 << 20 };
     const MESH: Caches = Caches { l2: 1 << 20, l3: 65 << 20 };
-    const WORK: Work = Work { lanes: 1 << 22, table_bytes: 64 << 20, threads: 2, caches: CACHES, gathers: false };
+    const CHIPLET: Caches = Caches { l2: 1 << 19, l3: 32 << 20 };
+    const WORK: Work = Work { lanes: 1 << 22, table_bytes: 64 << 20, threads: 2, caches: MESH, gathers: false };
+
+    /// The way of lanes that are spread.
+    fn spread(work: Work) -> Method {
+        work.method(Skew { sampled: 512, crowd: 8, repeats: 0 })
+    }
 
     #[test]
     fn the_way_changes_at_each_crossover_and_nowhere_else() {
         use Method::{Direct, Owned, Partitioned};
-        let spread = |work: Work| work.method(Skew { sampled: 512, crowd: 8, repeats: 0 });
         assert_eq!(spread(WORK), Partitioned);
         // Table size.
-        let spill = SPILL * CACHES.l2;
+        let spill = SPILL * MESH.l2;
         assert_eq!(spread(Work { table_bytes: spill + 1, ..WORK }), Partitioned);
         assert_eq!(spread(Work { table_bytes: spill, ..WORK }), Owned);
-        assert_eq!(spread(Work { table_bytes: spill / 2 + 1, threads: 1, ..WORK }), Partitioned);
-        assert_eq!(spread(Work { table_bytes: spill / 2, threads: 1, ..WORK }), Direct);
+        let alone = Work { threads: 1, lanes: 1 << 23, caches: Caches { l2: 2 << 20, l3: 260 << 20 }, ..WORK };
+        assert_eq!(spread(Work { table_bytes: spill + 1, ..alone }), Partitioned);
+        assert_eq!(spread(Work { table_bytes: spill, ..alone }), Direct);
         assert_eq!(spread(Work { table_bytes: NEAR_BYTES + 1, ..WORK }), Owned);
         assert_eq!(spread(Work { table_bytes: NEAR_BYTES, ..WORK }), Direct);
         // Lanes.
@@ -138,33 +147,44 @@ mod tests {
         assert_eq!(spread(Work { lanes: PARALLEL_LANES - 1, ..WORK }), Direct);
         assert_eq!(spread(Work { lanes: PARTITION_LANES - 1, threads: 1, ..WORK }), Direct);
         assert_eq!(spread(Work { threads: 1, ..WORK }), Partitioned);
-        // One thread: 2^17 lanes into 64 times the second-level cache, 2^20 into little more than 4 times.
+        assert_eq!(spread(Work { lanes: 8 * 64 * BUCKET_LANES, threads: 8, ..WORK }), Partitioned);
+        assert_eq!(spread(Work { lanes: 8 * 64 * BUCKET_LANES - 8, threads: 8, ..WORK }), Owned);
+        // One thread: 2^17 lanes into 64 times the second-level cache, a little more into 63 times.
         let alone = |lanes, times: usize| spread(Work { threads: 1, lanes, table_bytes: times << 20, ..WORK });
         assert_eq!((alone(FILL / 64, 64), alone(FILL / 64 - 1, 64)), (Partitioned, Direct));
         assert_eq!((alone(FILL / 63 + 1, 63), alone(FILL / 63, 63)), (Partitioned, Direct));
-        assert_eq!((alone(FILL / 5 + 1, 5), alone(FILL / 5, 5)), (Partitioned, Direct));
-        assert_eq!(alone(1 << 30, SPILL / 2), Direct);
-        // Gathers: as many for each thread.
+        assert_eq!((alone(FILL / 9 + 1, 9), alone(FILL / 9, 9)), (Partitioned, Direct));
+        // A machine that says nothing about its caches is one with usual ones.
+        assert_eq!(spread(Work { caches: Caches::USUAL, ..WORK }), Partitioned);
+    }
+
+    #[test]
+    fn gathers_are_sorted_where_the_last_level_is_far() {
+        use Method::{Direct, Owned, Partitioned};
         let gather = |lanes, times: usize, threads| {
             spread(Work { threads, lanes, table_bytes: times << 20, gathers: true, caches: MESH })
         };
         assert_eq!((gather(FILL / 32, 32, 1), gather(FILL / 32 - 1, 32, 1)), (Partitioned, Direct));
         assert_eq!((gather(FILL / 16, 32, 2), gather(FILL / 16 - 2, 32, 2)), (Partitioned, Owned));
         assert_eq!((gather(1 << 30, SPILL + 1, 1), gather(1 << 30, SPILL, 1)), (Partitioned, Direct));
-        let close = Work { gathers: true, lanes: 1 << 30, ..WORK };
-        assert_eq!((spread(close), spread(Work { caches: MESH, ..close })), (Owned, Partitioned));
-        // A large last level keeps tables near that are far beyond a small second level, and small ones take more buckets.
-        let chiplet = Work { caches: Caches { l2: 1 << 19, l3: 32 << 20 }, ..WORK };
-        let near = chiplet.caches.near_l3();
-        assert!(near > chiplet.caches.l2 * SPILL);
-        assert_eq!(spread(Work { table_bytes: near + 1, ..chiplet }), Partitioned);
-        assert_eq!(spread(Work { table_bytes: near, ..chiplet }), Owned);
-        assert_eq!(spread(Work { table_bytes: near, threads: 1, ..chiplet }), Direct);
-        assert_eq!(spread(Work { lanes: 2 * 128 * BUCKET_LANES, ..chiplet }), Partitioned);
-        assert_eq!(spread(Work { lanes: 2 * 128 * BUCKET_LANES - 2, ..chiplet }), Owned);
-        assert_eq!(spread(Work { lanes: 8 * 64 * BUCKET_LANES - 8, threads: 8, ..WORK }), Owned);
-        // A machine that says nothing about its caches is one with usual ones.
-        assert_eq!(spread(Work { caches: Caches::USUAL, ..WORK }), Partitioned);
+        assert_eq!(spread(Work { gathers: true, lanes: 1 << 30, caches: CHIPLET, ..WORK }), Owned);
+    }
+
+    #[test]
+    fn a_near_last_level_keeps_tables_at_hand() {
+        use Method::{Direct, Owned, Partitioned};
+        let work = Work { caches: CHIPLET, ..WORK };
+        let near = CHIPLET.near_l3();
+        assert!(near > CHIPLET.l2 * SPILL);
+        assert_eq!(spread(Work { table_bytes: near + 1, ..work }), Partitioned);
+        assert_eq!(spread(Work { table_bytes: near, ..work }), Owned);
+        assert_eq!(spread(Work { table_bytes: near, threads: 1, ..work }), Direct);
+        assert_eq!(spread(Work { lanes: PARTITION_LANES_NEAR, ..work }), Partitioned);
+        assert_eq!(spread(Work { lanes: PARTITION_LANES_NEAR - 1, ..work }), Owned);
+        assert_eq!(spread(Work { lanes: PARTITION_LANES_NEAR - 1, threads: 1, ..work }), Direct);
+        // Its small second levels want more buckets, each with as many lanes.
+        assert_eq!(spread(Work { lanes: 32 * 128 * BUCKET_LANES, threads: 32, ..work }), Partitioned);
+        assert_eq!(spread(Work { lanes: 32 * 128 * BUCKET_LANES - 32, threads: 32, ..work }), Owned);
     }
 
     #[test]

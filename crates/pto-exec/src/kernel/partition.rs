@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn a_region_has_room_for_any_mixture_of_buckets() {
-        for lanes in [0usize, 1, 2, 63, 64, 1023, 1024, 1025, 5000, 100_000, 1 << 21] {
+        for lanes in [0usize, 1, 2, 63, 64, 1023, 1024, 1025, 5000, 1 << 16, 100_000, 1 << 17, 1 << 21] {
             for most in [64, MOST_BUCKETS] {
                 let chunking = Chunking::of(lanes, most);
                 // A quarter more than the lanes, once there are enough of them for the chunks to have a size.
@@ -442,6 +442,9 @@ mod tests {
                     lanes / most < CHUNKS * 2 * SMALLEST_CHUNK || chunking.entries() <= lanes + lanes / 4,
                     "{lanes}: {chunking:?}"
                 );
+                // Twice as many at the most where a partition begins to pay.
+                let least = most * crate::engine::cost::BUCKET_LANES;
+                assert!(lanes < least || chunking.entries() <= 2 * lanes, "{lanes}: {chunking:?}");
                 let mixtures: [fn(usize, usize) -> usize; 4] =
                     [|_, _| 0, |_, most| most - 1, |i, most| i % most, |i, most| i * i / 7 % most];
                 for mixture in mixtures {
