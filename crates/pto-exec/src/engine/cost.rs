@@ -22,6 +22,7 @@
 //! Rows are Owned or Direct: a row that is worth its own cache lines gains nothing from being copied twice.
 
 use crate::kernel::cache::Caches;
+use crate::kernel::partition::BUCKET_LANES;
 
 /// Lanes of an elementwise transfer from which on several threads are used.
 pub(crate) const PARALLEL_LANES: usize = 1 << 15;
@@ -37,10 +38,6 @@ pub(crate) const PARTITION_LANES: usize = 1 << 17;
 
 /// As [`PARTITION_LANES`] where the last level is near and what is shared out or carried out directly finds its slots quickly.
 pub(crate) const PARTITION_LANES_NEAR: usize = 1 << 21;
-
-/// Lanes of each thread in a bucket of average length from which on a partition pays; with fewer, its chunks would take more
-/// than twice the memory of the lanes.
-pub(crate) const BUCKET_LANES: usize = 1 << 10;
 
 /// How many times the second-level cache a table must be for a partition to pay.
 pub(crate) const SPILL: usize = 8;

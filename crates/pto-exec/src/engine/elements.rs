@@ -1,6 +1,5 @@
 //! Elementwise gathers and scatters of one run, on one thread or several.
 
-use crate::kernel::cache::Caches;
 use core::slice::ChunksMut;
 
 use pto_isa::{Atomic, ElementType};
@@ -10,6 +9,7 @@ use super::share::Sample;
 use super::{Engine, cuts};
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::{Bounds, Part};
+use crate::kernel::cache::Caches;
 use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run};
 use crate::kernel::gather::{gather, gather_resolving};
 use crate::kernel::kind::{Kernel, PartLanes, WholeLanes, kernel};

@@ -7,10 +7,10 @@ mod scratch;
 mod share;
 mod sorted;
 
-use crate::kernel::cache::Caches;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::kernel::cache::Caches;
 pub(crate) use crate::kernel::elements::Outside;
 use crate::kernel::simd::Backend;
 use cost::Method;
@@ -92,7 +92,8 @@ impl Engine {
     /// The same with another cap on the memory that a call may use beyond its arguments.
     ///
     /// Scatters into tables far beyond the caches sort their lanes by destination first. That takes as much memory as
-    /// the index and value bytes (4 bytes of offset and the value for each lane), or as much as the cap allows, in
+    /// the index and value bytes (4 bytes of offset and the value for each lane) and a quarter more, up to twice as much for the
+    /// fewest lanes that are sorted, or as much as the cap allows, in
     /// several rounds; below 4 MiB it is not done at all. The memory is kept for the next call until
     /// [`release_memory`](Self::release_memory).
     #[must_use]

@@ -1,6 +1,5 @@
 //! Gathers and scatters of the rows of one run, on one thread or several.
 
-use crate::kernel::cache::Caches;
 use pto_isa::{Atomic, ElementType};
 
 use super::cost::{Method, PARALLEL_BYTES, SPILL, STREAMED_ROW, STREAMED_ROWS};
@@ -8,6 +7,7 @@ use super::elements::split_parts;
 use super::share::Sample;
 use super::{Engine, cuts};
 use crate::kernel::address::AddressMap;
+use crate::kernel::cache::Caches;
 use crate::kernel::elements::{Lookup, Outside, Run};
 use crate::kernel::kind::kernel;
 use crate::kernel::rows::{RowBlock, Segment, gather};

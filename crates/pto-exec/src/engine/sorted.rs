@@ -1,6 +1,5 @@
 //! Gathers that sort their lanes first.
 
-use crate::kernel::cache::Caches;
 use pto_isa::ElementType;
 
 use super::cost::{Method, Work};
@@ -9,6 +8,7 @@ use super::share::Sample;
 use super::{Engine, cuts};
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::Bounds;
+use crate::kernel::cache::Caches;
 use crate::kernel::elements::{Lookup, Outside, Run};
 use crate::kernel::partition::{Chunking, Split};
 use crate::kernel::sorted::{PLACE_BYTES, hand_out, look_up, sort};

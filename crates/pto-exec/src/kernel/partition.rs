@@ -19,6 +19,10 @@ use super::simd::{self, Backend, LINE, Simd, Task};
 /// The number of buckets at the most.
 pub(crate) const MOST_BUCKETS: usize = 128;
 
+/// Lanes of each thread in a bucket of average length from which on a partition pays; with fewer, its chunks would take more
+/// than twice the memory of the lanes.
+pub(crate) const BUCKET_LANES: usize = 1 << 10;
+
 /// Chunks that a bucket of average length has at least, so that the unfilled ones do not matter.
 const CHUNKS: usize = 16;
 
@@ -443,8 +447,7 @@ mod tests {
                     "{lanes}: {chunking:?}"
                 );
                 // Twice as many at the most where a partition begins to pay.
-                let least = most * crate::engine::cost::BUCKET_LANES;
-                assert!(lanes < least || chunking.entries() <= 2 * lanes, "{lanes}: {chunking:?}");
+                assert!(lanes < most * BUCKET_LANES || chunking.entries() <= 2 * lanes, "{lanes}: {chunking:?}");
                 let mixtures: [fn(usize, usize) -> usize; 4] =
                     [|_, _| 0, |_, most| most - 1, |i, most| i % most, |i, most| i * i / 7 % most];
                 for mixture in mixtures {
