@@ -17,7 +17,8 @@
 //!    thread, the fewer the larger the table is ([`FILL`]). If an eighth of a sample repeats
 //!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
 //!    have most of the work left to do after all have sorted.
-//! 3. Otherwise Owned with several threads, Direct with one.
+//! 3. Otherwise Owned with several threads, unless more than seven eighths of a sample go to one slot, which leaves nothing for
+//!    the others to do; Direct with one.
 //!
 //! Rows are Owned or Direct: a row that is worth its own cache lines gains nothing from being copied twice.
 
@@ -82,6 +83,8 @@ pub(crate) struct Skew {
     pub(crate) crowd: usize,
     /// Lanes on a slot that another lane of the sample goes to.
     pub(crate) repeats: usize,
+    /// Lanes on the slot that most go to.
+    pub(crate) hottest: usize,
 }
 
 impl Work {
@@ -103,7 +106,11 @@ impl Work {
         let spread = skew.crowd * 2 <= skew.sampled && skew.repeats * 8 <= skew.sampled;
         if self.pays_partition() && spread {
             Method::Partitioned
-        } else if self.threads > 1 && self.lanes >= PARALLEL_LANES && self.table_bytes > NEAR_BYTES {
+        } else if self.threads > 1
+            && self.lanes >= PARALLEL_LANES
+            && self.table_bytes > NEAR_BYTES
+            && skew.hottest * 8 <= skew.sampled * 7
+        {
             Method::Owned
         } else {
             Method::Direct
@@ -121,7 +128,7 @@ mod tests {
 
     /// The way of lanes that are spread.
     fn spread(work: Work) -> Method {
-        work.method(Skew { sampled: 512, crowd: 8, repeats: 0 })
+        work.method(Skew { sampled: 512, crowd: 8, repeats: 0, hottest: 1 })
     }
 
     #[test]
@@ -186,10 +193,12 @@ mod tests {
 
     #[test]
     fn skew_keeps_lanes_in_place() {
-        let skew = |crowd, repeats| WORK.method(Skew { sampled: 512, crowd, repeats });
-        assert_eq!((skew(256, 0), skew(257, 0)), (Method::Partitioned, Method::Owned));
-        assert_eq!((skew(8, 64), skew(8, 65)), (Method::Partitioned, Method::Owned));
+        let skew = |crowd, repeats, hottest| WORK.method(Skew { sampled: 512, crowd, repeats, hottest });
+        assert_eq!((skew(256, 0, 1), skew(257, 0, 1)), (Method::Partitioned, Method::Owned));
+        assert_eq!((skew(8, 64, 1), skew(8, 65, 1)), (Method::Partitioned, Method::Owned));
+        assert_eq!((skew(512, 511, 448), skew(512, 511, 449)), (Method::Owned, Method::Direct));
         let alone = Work { threads: 1, ..WORK };
-        assert_eq!(alone.method(Skew { sampled: 512, crowd: 512, repeats: 511 }), Method::Direct);
+        let one_slot = Skew { sampled: 512, crowd: 512, repeats: 511, hottest: 512 };
+        assert_eq!(alone.method(one_slot), Method::Direct);
     }
 }

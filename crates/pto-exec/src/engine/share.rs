@@ -33,7 +33,13 @@ impl Sample {
 
     /// What the cost rule wants to know, for buckets of `length` slots.
     pub(crate) fn skew(&self, length: usize) -> Skew {
-        Skew { sampled: self.0.len(), crowd: self.crowd(length), repeats: self.repeats() }
+        Skew {
+            sampled: self.0.len(),
+            crowd: self.crowd(length),
+            repeats: self.repeats(),
+            // Buckets of one slot.
+            hottest: self.crowd(1),
+        }
     }
 
     /// How many lanes the fullest of the table's buckets of `length` slots gets.
