@@ -495,3 +495,20 @@ fn empty_shapes_are_fine() {
         assert_eq!(outside.map(|lanes| lanes.zeroed), Ok(2));
     }
 }
+
+/// The distance of a table's only row to the next does not matter, however large, on any number of threads.
+#[test]
+fn the_stride_of_a_single_row_is_not_used() {
+    let cols = 1 << 17;
+    let source: Vec<f32> = (0..cols).map(|x| x as f32).collect();
+    for engine in engines() {
+        for stride in [cols, 1 << 62, usize::MAX] {
+            let mut table = vec![0f32; cols];
+            let row = ViewMut::strided(&mut table, 1, cols, stride).expect("long enough");
+            let source = View::new(&source, 1, cols).expect("fits");
+            let done = engine.scatter_rows(row, source, &[0i32], Atomic::None, OutOfBounds::Undefined);
+            assert_eq!(done.map(|lanes| lanes.written), Ok(1));
+            assert_eq!(table[cols - 1], (cols - 1) as f32);
+        }
+    }
+}

@@ -3,7 +3,7 @@
 //! Three ways, all with the same result:
 //! - **Direct**: one thread, in source order.
 //! - **Owned**: each thread owns a part of the table, reads all index lanes, and carries out those that fall into its
-//!   part. Reading a lane of another's costs about a quarter of carrying one out, and no memory is needed.
+//!   part. Reading a lane of another's costs about a quarter of carrying one out.
 //! - **Partitioned**: lanes are first sorted by destination, see [`partition`](crate::kernel::partition). Each lane is
 //!   read and written once more, but then every part of the table is visited once, in cache.
 //!
@@ -14,7 +14,7 @@
 //!    scatter on one thread) and the near part of the last level ([`Caches::near_l3`]), when there are enough lanes to fill the
 //!    buckets ([`PARTITION_LANES`] or [`PARTITION_LANES_NEAR`], [`BUCKET_LANES`]), and when lanes are spread. A gather is only sorted where the last level
 //!    is far: a near one answers single loads as quickly as they can be sorted. A scatter on one thread, which shares the second pass with nobody, and a gather, which takes a third one, want more lanes of each
-//!    thread, the fewer the larger the table is ([`FILL`]). If an eighth of a sample repeats
+//!    thread, the fewer the larger the table is ([`FILL`]). If more than an eighth of a sample repeats
 //!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
 //!    have most of the work left to do after all have sorted.
 //! 3. Otherwise Owned with several threads, unless more than seven eighths of a sample go to one slot, which leaves nothing for
@@ -71,7 +71,7 @@ pub(crate) struct Work {
     pub(crate) table_bytes: usize,
     pub(crate) threads: usize,
     pub(crate) caches: Caches,
-    /// Values come out of the table: sorting moves no value twice.
+    /// Values come out of the table: a sorted gather goes through its lanes a third time.
     pub(crate) gathers: bool,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Skew {
     pub(crate) sampled: usize,
     /// Lanes in the fullest bucket.
     pub(crate) crowd: usize,
-    /// Lanes on a slot that another lane of the sample goes to.
+    /// Lanes on a slot that a lane of the sample before them goes to.
     pub(crate) repeats: usize,
     /// Lanes on the slot that most go to.
     pub(crate) hottest: usize,

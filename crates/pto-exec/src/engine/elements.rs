@@ -13,7 +13,7 @@ use crate::kernel::cache::Caches;
 use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run};
 use crate::kernel::gather::{gather, gather_resolving};
 use crate::kernel::kind::{Kernel, PartLanes, WholeLanes, kernel};
-use crate::kernel::partition::{Chunking, Partition, Split, entry_bytes};
+use crate::kernel::partition::{BUCKET_LANES, Chunking, Partition, Split, entry_bytes};
 use crate::kernel::simd::Streams;
 
 /// Below this cap there is too little memory to sort in.
@@ -369,10 +369,13 @@ fn save(memory: &mut [u8], table: &[u8]) {
 }
 
 /// How many of so many lanes are sorted at a time, and how the region of each thread is cut, of so many entries at the most.
+/// `None` if rounds would be too short to pay.
 fn rounds(lanes: usize, entries: usize, buckets: usize, threads: usize) -> Option<(usize, Chunking)> {
+    let least = (buckets * BUCKET_LANES / 4).saturating_mul(threads).min(lanes);
     let lengths = core::iter::successors(Some(lanes.min(1 << 31)), |length| Some(length / 2));
     let cut = |length: usize| (length, Chunking::of(length.div_ceil(threads), buckets));
-    lengths.take_while(|length| *length > 0).map(cut).find(|(_, chunking)| chunking.entries() <= entries)
+    let fits = |(_, chunking): &(usize, Chunking)| chunking.entries() <= entries;
+    lengths.take_while(|length| *length > 0 && *length >= least).map(cut).find(fits)
 }
 
 /// Cuts a table, of which each entry takes `bytes`, into parts that follow each other.

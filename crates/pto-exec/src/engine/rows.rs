@@ -72,7 +72,7 @@ impl Engine {
         }
         let parts = Sample::draw(self.backend, Lookup { map: &AddressMap::Linear, ..lookup }, run)
             .parts(lookup.resolver.capacity, self.threads.get());
-        let outside = self.each(split_parts(table, &parts, stride * size), |(part, table)| {
+        let outside = self.each(split_parts(table, &parts, stride.saturating_mul(size)), |(part, table)| {
             scatter(Lookup { resolver: lookup.resolver.within(part), ..lookup }, table)
         });
         // Every thread has seen every lane.

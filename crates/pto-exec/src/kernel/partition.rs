@@ -19,8 +19,8 @@ use super::simd::{self, Backend, LINE, Simd, Task};
 /// The number of buckets at the most.
 pub(crate) const MOST_BUCKETS: usize = 128;
 
-/// Lanes of each thread in a bucket of average length from which on a partition pays; with fewer, its chunks would take more
-/// than twice the memory of the lanes.
+/// Lanes of each thread in a bucket of average length from which on a partition pays; with much fewer, its chunks would take
+/// more than twice the memory of the lanes.
 pub(crate) const BUCKET_LANES: usize = 1 << 10;
 
 /// Chunks that a bucket of average length has at least, so that the unfilled ones do not matter.
