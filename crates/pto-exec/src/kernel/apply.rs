@@ -48,9 +48,6 @@ fn from<T>(entries: &[T], start: usize) -> &[T] {
     &entries[start.min(entries.len())..]
 }
 
-/// Entries that are combined by code written out one after the other: see [`WRITTEN_OUT`](super::partition::WRITTEN_OUT).
-const STEP: usize = WRITTEN_OUT;
-
 /// Combines entries, in order. With each one a slot further on is asked for into the second-level cache, and, where it is
 /// only stored to, a nearer one into the first: stores are carried out one after the other, each waiting for its line. Later
 /// entries are asked for, too: the machine's prefetchers lose their stream among the other accesses.
@@ -61,11 +58,11 @@ fn combine_ahead<'a, const N: usize, C: Combine<N>, S: Simd>(
     entries: &[Entry<N>],
     [near, far, later]: [&'a [Entry<N>]; 3],
 ) {
-    let ahead = |entries: &'a [Entry<N>], i: usize| entries.get(i * STEP..)?.first_chunk::<STEP>();
-    let (steps, rest) = entries.as_chunks::<STEP>();
+    let ahead = |entries: &'a [Entry<N>], i: usize| entries.get(i * WRITTEN_OUT..)?.first_chunk::<WRITTEN_OUT>();
+    let (steps, rest) = entries.as_chunks::<WRITTEN_OUT>();
     for (i, step) in steps.iter().enumerate() {
         if !later.is_empty() {
-            simd::prefetch_run(later, i * STEP, STEP);
+            simd::prefetch_run(later, i * WRITTEN_OUT, WRITTEN_OUT);
         }
         if let Some(far) = ahead(far, i) {
             far.iter().for_each(|entry| simd::prefetch_far(table, entry.slot()));

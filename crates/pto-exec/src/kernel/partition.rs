@@ -112,11 +112,15 @@ impl Chunking {
         self.chunk - LOOK
     }
 
-    /// Where the first chunk of each bucket begins to be used. Streams that start at the same place of their chunks would
-    /// compete for the same sets of the cache.
+    /// Where the first chunk of a bucket begins to be used. Streams that start at the same place of their chunks would compete
+    /// for the same sets of the cache.
+    fn start(self, bucket: usize) -> usize {
+        bucket * self.chunk + self.filled() * bucket / self.buckets
+    }
+
+    /// Where the first chunk of each bucket begins to be used.
     fn starts(self) -> Places {
-        let start = |bucket| bucket * self.chunk + self.filled() * bucket / self.buckets;
-        Places { at: core::array::from_fn(|bucket| if bucket < self.buckets { start(bucket) as u32 } else { 0 }) }
+        Places { at: core::array::from_fn(|bucket| if bucket < self.buckets { self.start(bucket) as u32 } else { 0 }) }
     }
 }
 
@@ -261,7 +265,7 @@ impl Buckets {
     /// The pieces of a bucket, in order.
     pub(crate) fn pieces(&self, bucket: usize) -> impl Iterator<Item = Range<usize>> + '_ {
         let (chunk, end) = (self.chunking.chunk, self.ends.at[bucket] as usize);
-        let mut at = Some(self.chunking.starts().at[bucket] as usize);
+        let mut at = Some(self.chunking.start(bucket));
         core::iter::from_fn(move || {
             let start = at?;
             let current = start / chunk;

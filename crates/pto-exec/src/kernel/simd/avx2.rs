@@ -14,8 +14,9 @@ use core::arch::x86_64::{
 };
 use core::mem::transmute;
 
+use super::portable::{self, LOOK};
 use super::stream::LINE;
-use super::{Simd, Streams, Task, portable};
+use super::{Simd, Streams, Task};
 use crate::kernel::modulus::Modulus;
 use crate::kernel::offsets::{KEEP, Offsets, Word};
 
@@ -217,9 +218,6 @@ impl Avx2 {
 
 /// Lanes between asking for words and values and looking at them.
 const AHEAD: usize = KEEP;
-
-/// Words that are looked at and then used while they are in the first-level cache.
-const LOOK: usize = 64;
 
 /// The sum of two f16.
 ///

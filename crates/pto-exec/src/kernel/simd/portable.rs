@@ -89,7 +89,7 @@ pub(super) fn gather4(destination: &mut [[u8; 4]], table: &[[u8; 4]], words: &[[
 }
 
 /// Words that are looked at and then used while they are in the first-level cache.
-const LOOK: usize = 64;
+pub(super) const LOOK: usize = 64;
 
 /// [`Simd::remainders`], word by word.
 #[inline(always)]
