@@ -5,7 +5,7 @@ use pto_isa::{ElementType, OutOfBounds};
 use super::BLOCK;
 use super::modulus::Modulus;
 use super::offsets::{Offsets, Word};
-use super::simd::Simd;
+use super::simd::{Landing, Simd};
 
 /// What becomes of lanes that are out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +104,14 @@ impl Resolver {
     /// The same for lanes that resolve into a part of the capacity.
     pub(crate) fn within(self, part: Part) -> Self {
         Self { part: Some(part), ..self }
+    }
+
+    /// Where words of 4 bytes that are out of range go, provided that they are to go anywhere.
+    pub(crate) fn landing(&self) -> Landing {
+        match self.bounds {
+            Bounds::Wrap => Landing::Wrapped { modulus: self.moduli[0], signed: self.signed },
+            bounds => Landing::Nearest { signed: self.signed && bounds == Bounds::Clamp },
+        }
     }
 
     /// Clamps or wraps words, into a buffer of at least their length, if that is the policy; also returns how many were out

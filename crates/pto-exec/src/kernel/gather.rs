@@ -85,6 +85,9 @@ impl<const N: usize, W: Word> Task for GatherResolving<'_, N, W> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Self::Output {
         let Self { tile, words, from } = self;
+        if S::LANDS && N == 4 && W::BYTES == 4 {
+            return from.gather_landing(simd, tile, words);
+        }
         let is_identity = from.resolver.is_identity();
         if is_identity && from.is_gathered {
             // Nothing to be resolved, and the instruction looks at its lanes by itself.
@@ -130,6 +133,15 @@ impl<const N: usize> Resolving<'_, N> {
         let (words, outside) = self.resolver.remap(simd, words, remapped);
         self.gather(simd, tile, words, ahead)?;
         Ok(outside)
+    }
+
+    /// Gathers lanes that are resolved on the way, elements and words of 4 bytes; returns how many were out of range.
+    #[inline(always)]
+    fn gather_landing<W: Word, S: Simd>(&self, simd: S, tile: &mut [[u8; N]], words: &[W]) -> Result<usize, Outside> {
+        let table = bytemuck::cast_slice(&self.table[..self.resolver.capacity as usize]);
+        let (tile, words) = (bytemuck::cast_slice_mut(tile), bytemuck::cast_slice(words));
+        let outside = simd.gather4_landing(tile, table, words, self.resolver.landing(), self.streams);
+        if outside > 0 && self.resolver.is_identity() { Err(Outside) } else { Ok(outside) }
     }
 
     /// Gathers lanes that are resolved, looking at each; at most [`AT_ONCE`] unless by the gather instruction. The elements of

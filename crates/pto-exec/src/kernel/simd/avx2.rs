@@ -4,21 +4,20 @@
 //! up by the mask stands in for it.
 #![expect(unsafe_code, reason = "vector instructions that the compiler does not choose by itself")]
 
+mod gather;
+
 use core::arch::x86_64::{
     __m128, __m128i, __m256i, _MM_FROUND_TO_NEAREST_INT, _mm_add_ss, _mm_cvtph_ps, _mm_cvtps_ph, _mm_cvtsi128_si32,
     _mm_cvtss_f32, _mm_loadl_epi64, _mm_loadu_si128, _mm_packus_epi32, _mm_set_ss, _mm_storeu_si128, _mm256_add_ps,
-    _mm256_blend_epi32, _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmpeq_epi32, _mm256_cvtepu8_epi32,
-    _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_extracti128_si256, _mm256_loadu_si256,
-    _mm256_min_epu32, _mm256_movemask_ps, _mm256_mul_epu32, _mm256_mullo_epi32, _mm256_permutevar8x32_epi32,
-    _mm256_set1_epi32, _mm256_srli_epi64, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_stream_si256, _mm256_sub_epi32,
+    _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmpeq_epi32, _mm256_cvtepu8_epi32, _mm256_cvtepu16_epi32,
+    _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_min_epu32,
+    _mm256_movemask_ps, _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_storeu_ps, _mm256_storeu_si256,
+    _mm256_sub_epi32,
 };
-use core::mem::transmute;
 
-use super::portable::{self, LOOK};
-use super::stream::LINE;
-use super::{Simd, Streams, Task};
+use super::{Landing, Simd, Streams, Task, portable};
 use crate::kernel::modulus::Modulus;
-use crate::kernel::offsets::{KEEP, Offsets, Word};
+use crate::kernel::offsets::{KEEP, Word};
 
 /// Proof that the machine has AVX2, F16C, BMI1, BMI2 and POPCNT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,59 +159,18 @@ impl Avx2 {
         count
     }
 
-    /// [`Simd::remainders`] for unsigned words of 4 bytes. The compiler would widen and narrow all of them for the products.
+    /// [`Simd::remainders`] for words of 4 bytes.
     #[inline(always)]
-    fn remainders4(self, words: &[[[u8; 4]; 8]], modulus: Modulus, remainders: &mut [[[u8; 4]; 8]]) {
+    fn remainders4(self, words: &[[[u8; 4]; 8]], modulus: Modulus, signed: bool, remainders: &mut [[[u8; 4]; 8]]) {
         for (words, slots) in words.iter().zip(remainders) {
             // SAFETY: `self` proves AVX2. The load reads and the store writes the 32 bytes of 8 words. Any alignment will do.
             unsafe {
-                let divisor = _mm256_set1_epi32(modulus.divisor as i32);
-                let reciprocal = _mm256_set1_epi32(modulus.reciprocal as i32);
                 let words = _mm256_loadu_si256(words.as_ptr().cast());
-                let even = _mm256_srli_epi64::<32>(_mm256_mul_epu32(words, reciprocal));
-                let odd = _mm256_mul_epu32(_mm256_srli_epi64::<32>(words), reciprocal);
-                let quotients = _mm256_blend_epi32::<0xaa>(even, odd);
-                let rests = _mm256_sub_epi32(words, _mm256_mullo_epi32(quotients, divisor));
-                // One divisor too much at the most, and then the difference is the smaller of the two.
-                let rests = _mm256_min_epu32(rests, _mm256_sub_epi32(rests, divisor));
+                let rests =
+                    if signed { gather::signed_remainders(words, modulus) } else { gather::remainders(words, modulus) };
                 _mm256_storeu_si256(slots.as_mut_ptr().cast(), rests);
             }
         }
-    }
-
-    /// `destination[k] = table[offsets[k]]`, 8 elements a turn, past the caches if allowed: the destination begins at a
-    /// multiple of 32 then.
-    #[inline(always)]
-    fn gather8(
-        self,
-        destination: &mut [[u8; 4]],
-        table: &[[u8; 4]],
-        offsets: Offsets<'_, [u8; 4]>,
-        streams: Option<&Streams>,
-    ) {
-        let words = offsets.words();
-        assert!(words.is_empty() || offsets.limit() <= table.len() as u64, "an element offset leaves its buffer");
-        assert!(words.len() == destination.len());
-        let ((slots, slots_tail), (words, words_tail)) = (destination.as_chunks_mut::<8>(), words.as_chunks::<8>());
-        let aligned = slots.as_ptr().cast::<u8>().align_offset(size_of::<__m256i>()) == 0;
-        assert!(streams.is_none() || slots.is_empty() || aligned, "a register is stored to a multiple of 32");
-        // SAFETY: all words are below `offsets.limit() <= table.len()` by the first assertion.
-        let get = |word: &[u8; 4]| unsafe { *table.get_unchecked(word.get() as usize) };
-        for (slots, words) in slots.iter_mut().zip(words) {
-            let values: [[u8; 4]; 8] = core::array::from_fn(|k| get(&words[k]));
-            // SAFETY: `self` proves AVX2. Any 32 bytes are a register. The stores write the 32 bytes of `slots`, aligned
-            // by the assertion for the first, and so for the others, which follow at distances of 32 bytes. A `Streams` waits
-            // for the stores.
-            unsafe {
-                let values = transmute::<[[u8; 4]; 8], __m256i>(values);
-                if streams.is_some() {
-                    _mm256_stream_si256(slots.as_mut_ptr().cast(), values);
-                } else {
-                    _mm256_storeu_si256(slots.as_mut_ptr().cast(), values);
-                }
-            }
-        }
-        slots_tail.iter_mut().zip(words_tail).for_each(|(slot, word)| *slot = get(word));
     }
 }
 
@@ -338,13 +296,13 @@ unsafe impl Simd for Avx2 {
 
     #[inline(always)]
     fn remainders<W: Word>(self, words: &[W], modulus: Modulus, signed: bool, remainders: &mut [W]) {
-        if W::BYTES != 4 || signed {
+        if W::BYTES != 4 {
             return portable::remainders(words, modulus, signed, remainders);
         }
         assert!(words.len() == remainders.len(), "each word has a remainder");
         let body = words.len() / 8 * 8;
         let ((words, rest), (slots, slots_rest)) = (words.split_at(body), remainders.split_at_mut(body));
-        self.remainders4(bytemuck::cast_slice(words), modulus, bytemuck::cast_slice_mut(slots));
+        self.remainders4(bytemuck::cast_slice(words), modulus, signed, bytemuck::cast_slice_mut(slots));
         portable::remainders(rest, modulus, signed, slots_rest);
     }
 
@@ -356,22 +314,21 @@ unsafe impl Simd for Avx2 {
         words: &[[u8; 4]],
         streams: Option<&Streams>,
     ) -> bool {
-        assert!(words.len() == destination.len());
-        let head = destination.as_ptr().align_offset(LINE).min(destination.len());
-        let head = if streams.is_some() { head } else { 0 };
-        let ((first, rest), (first_words, all)) = (destination.split_at_mut(head), words.split_at(head));
-        if !portable::gather4(first, table, first_words) {
-            return false;
-        }
-        for (i, (slots, words)) in rest.chunks_mut(LOOK).zip(all.chunks(LOOK)).enumerate() {
-            // The machine's prefetchers lose the stream among the other accesses.
-            if all.len() > LOOK {
-                super::prefetch_run(all, (i + 8) * LOOK, LOOK);
-            }
-            let Some(offsets) = Offsets::check(words, table.len() as u64) else { return false };
-            self.gather8(slots, table, offsets, streams);
-        }
-        true
+        self.gather4_landing(destination, table, words, Landing::Nearest { signed: false }, streams) == 0
+    }
+
+    const LANDS: bool = true;
+
+    #[inline(always)]
+    fn gather4_landing(
+        self,
+        destination: &mut [[u8; 4]],
+        table: &[[u8; 4]],
+        words: &[[u8; 4]],
+        landing: Landing,
+        streams: Option<&Streams>,
+    ) -> usize {
+        self.gather_landing(destination, table, words, landing, streams)
     }
 
     #[inline(always)]

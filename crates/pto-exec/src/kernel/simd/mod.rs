@@ -95,6 +95,26 @@ pub(crate) unsafe trait Simd: Copy + Send + Sync {
         portable::gather4(destination, table, words)
     }
 
+    /// [`gather4_landing`](Self::gather4_landing) is quicker than resolving words before they are gathered, from any table.
+    const LANDS: bool = false;
+
+    /// As [`gather4`](Self::gather4), where words that are not below the table's length land on another of its elements;
+    /// returns how many there are. From an empty table nothing is gathered.
+    ///
+    /// # Panics
+    /// If there are not as many slots as words.
+    #[inline(always)]
+    fn gather4_landing(
+        self,
+        destination: &mut [[u8; 4]],
+        table: &[[u8; 4]],
+        words: &[[u8; 4]],
+        landing: Landing,
+        _: Option<&Streams>,
+    ) -> usize {
+        portable::gather4_landing(destination, table, words, landing)
+    }
+
     /// The sum of two f16, given and returned as bits, rounded to nearest even.
     fn add_f16(self, a: u16, b: u16) -> u16;
 
@@ -111,6 +131,23 @@ pub(crate) unsafe trait Simd: Copy + Send + Sync {
             *slot = self.add_f16(u16::from_le_bytes(*slot), u16::from_le_bytes(*value)).to_le_bytes();
         }
     }
+}
+
+/// Where words that are out of range go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Landing {
+    /// To the nearest element.
+    Nearest {
+        /// Words are signed: the nearest to a negative one is the first.
+        signed: bool,
+    },
+    /// To their remainder.
+    Wrapped {
+        /// The table's length.
+        modulus: Modulus,
+        /// Words are signed.
+        signed: bool,
+    },
 }
 
 /// Work that is compiled once for every instruction set.

@@ -3,7 +3,7 @@
 
 use half::f16;
 
-use super::{Simd, Task};
+use super::{Landing, Simd, Task};
 use crate::kernel::modulus::Modulus;
 use crate::kernel::offsets::{Offsets, Word};
 use crate::kernel::transfer;
@@ -86,6 +86,31 @@ pub(super) fn gather4(destination: &mut [[u8; 4]], table: &[[u8; 4]], words: &[[
         let offsets = Offsets::check(words, table.len() as u64);
         offsets.map(|offsets| transfer::gather_each(slots, table, offsets)).is_some()
     })
+}
+
+/// [`Simd::gather4_landing`], word by word.
+#[inline(always)]
+pub(super) fn gather4_landing(
+    destination: &mut [[u8; 4]],
+    table: &[[u8; 4]],
+    words: &[[u8; 4]],
+    landing: Landing,
+) -> usize {
+    assert!(words.len() == destination.len());
+    let Some(last) = (table.len() as u64).checked_sub(1) else { return words.len() };
+    let last = last.min(u32::MAX.into());
+    let mut outside = 0;
+    for (slot, &word) in destination.iter_mut().zip(words) {
+        let at = match landing {
+            Landing::Nearest { signed: false } => Word::clamp(word, last),
+            Landing::Nearest { signed: true } => word.clamp_signed(last),
+            Landing::Wrapped { modulus, signed: false } => word.remainder(modulus),
+            Landing::Wrapped { modulus, signed: true } => word.remainder_signed(modulus),
+        };
+        *slot = table[at.get() as usize];
+        outside += usize::from(word.get() > last);
+    }
+    outside
 }
 
 /// Words that are looked at and then used while they are in the first-level cache.

@@ -262,6 +262,63 @@ fn a_gather_says_whether_all_its_words_are_in_the_table() {
     }
 }
 
+struct GatherLanding<'a>(&'a mut [[u8; 4]], &'a [[u8; 4]], &'a [[u8; 4]], Landing, Option<&'a Streams>);
+
+impl Task for GatherLanding<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> usize {
+        simd.gather4_landing(self.0, self.1, self.2, self.3, self.4)
+    }
+}
+
+/// The element that a word lands on, by arithmetic that is wide enough.
+fn landed(word: u32, length: i64, landing: Landing) -> i64 {
+    let (Landing::Nearest { signed } | Landing::Wrapped { signed, .. }) = landing;
+    let index = if signed { i64::from(word as i32) } else { i64::from(word) };
+    match landing {
+        Landing::Nearest { .. } => index.clamp(0, length - 1),
+        Landing::Wrapped { .. } => index.rem_euclid(length),
+    }
+}
+
+/// One odd word at every position, with the output at every distance from a line, for every way to land.
+#[test]
+fn words_out_of_range_land_where_their_policy_says_and_are_counted() {
+    const GUARD: [u8; 4] = [0xee; 4];
+    for length in [1i64, 2, 20, 37] {
+        let table: Vec<[u8; 4]> = (100..100 + length as u32).map(u32::to_le_bytes).collect();
+        let modulus = Modulus::new(length as u64, true);
+        let ways = [false, true].map(|signed| [Landing::Nearest { signed }, Landing::Wrapped { modulus, signed }]);
+        for (backend, landing) in Backend::available().flat_map(|b| ways.as_flattened().iter().map(move |w| (b, *w))) {
+            for count in [0usize, 1, 7, 8, 9, 16, 23, 33, 64, 80] {
+                for (at, odd) in (0..count.max(1)).flat_map(|at| ODD.map(|odd| (at, odd))) {
+                    let mut words: Vec<u32> = (0..count as u32).map(|k| k.wrapping_mul(0x9e37_79b1) >> 26).collect();
+                    words.get_mut(at).into_iter().for_each(|word| *word = odd);
+                    let bytes: Vec<_> = words.iter().map(|word| word.to_le_bytes()).collect();
+                    let (start, streams) = (1 + at % 17, Streams::new());
+                    for streams in [None, Some(&streams)] {
+                        let mut to = vec![GUARD; start + count + 1];
+                        let task = GatherLanding(&mut to[start..][..count], &table, &bytes, landing, streams);
+                        let outside = backend.run(task);
+                        let beyond = words.iter().filter(|word| i64::from(**word) >= length).count();
+                        assert_eq!(outside, beyond, "{} {landing:?} {odd} at {at} of {count}", backend.name());
+                        let expected = words.iter().map(|word| table[landed(*word, length, landing) as usize]);
+                        let expected = [vec![GUARD; start], expected.collect(), vec![GUARD]].concat();
+                        assert_eq!(to, expected, "{} {landing:?} {odd} at {at} of {count}", backend.name());
+                    }
+                }
+            }
+            let task = GatherLanding(&mut [GUARD; 9], &[], &[[0; 4]; 9], landing, None);
+            assert_eq!(backend.run(task), 9, "an empty table has no word in range");
+        }
+    }
+}
+
+/// Words at the ends of their types and of small tables.
+const ODD: [u32; 9] = [0, 1, 19, 20, i32::MAX as u32, 1 << 31, (1 << 31) + 1, u32::MAX - 1, u32::MAX];
+
 #[test]
 fn words_are_split_at_every_bit_and_paired_with_their_values() {
     struct Split<'a>(&'a [[u8; 4]; 16], &'a [[u8; 4]; 16], u32);
