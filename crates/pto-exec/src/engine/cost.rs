@@ -12,7 +12,7 @@
 //!    ([`NEAR_BYTES`]) is updated as fast as lanes can be read: Direct.
 //! 2. A partition pays when the table is far beyond the second-level cache ([`SPILL`] times; half as often for a
 //!    scatter on one thread) and the near part of the last level ([`Caches::near_l3`]), when there are enough lanes to fill the
-//!    buckets ([`PARTITION_LANES`] or [`PARTITION_LANES_NEAR`], [`BUCKET_LANES`]), and when lanes are spread. A gather is only sorted where the last level
+//!    buckets ([`PARTITION_LANES`], or [`PARTITION_LANES_NEAR`] and one for each line of the table; [`BUCKET_LANES`]), and when lanes are spread. A gather is only sorted where the last level
 //!    is far: a near one answers single loads as quickly as they can be sorted. A scatter on one thread, which shares the second pass with nobody, and a gather, which takes a third one, want more lanes of each
 //!    thread, the fewer the larger the table is ([`FILL`]). If more than an eighth of a sample repeats
 //!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
@@ -24,6 +24,7 @@
 
 use crate::kernel::cache::Caches;
 use crate::kernel::partition::BUCKET_LANES;
+use crate::kernel::simd::LINE;
 
 /// Lanes of an elementwise transfer from which on several threads are used.
 pub(crate) const PARALLEL_LANES: usize = 1 << 15;
@@ -46,6 +47,9 @@ pub(crate) const SPILL: usize = 8;
 /// Lanes of each thread from which on a gather in the order of the table and a partition on one thread pay, times how often
 /// the table is as large as the second-level cache.
 pub(crate) const FILL: usize = 1 << 23;
+
+/// Lanes for each line of a table from which on the lines are asked for in order.
+pub(crate) const IN_ORDER: usize = 2;
 
 /// Bytes of the shortest rows that are written past the caches.
 pub(crate) const STREAMED_ROW: usize = 128;
@@ -95,10 +99,25 @@ impl Work {
         let times = self.table_bytes / self.caches.l2.max(1);
         let of_each = self.lanes / self.threads.max(1);
         let is_filled = of_each.saturating_mul(times) >= FILL || !(alone || self.gathers);
-        let least = if self.caches.is_l3_far() { PARTITION_LANES } else { PARTITION_LANES_NEAR };
-        let enough = self.lanes >= least && of_each >= BUCKET_LANES * self.caches.buckets() && is_filled;
+        let least = match self.caches.is_l3_far() {
+            true => PARTITION_LANES,
+            // With fewer than a lane for each line, parts of the table are hardly visited less often than slots are.
+            false => PARTITION_LANES_NEAR.max(self.table_bytes / LINE),
+        };
+        let enough = self.lanes >= least && of_each >= BUCKET_LANES * self.buckets() && is_filled;
         let is_far = self.table_bytes > spill.max(self.caches.near_l3());
         enough && is_far && (!self.gathers || self.caches.is_l3_far())
+    }
+
+    /// Into how many parts the table is sorted.
+    pub(crate) fn buckets(&self) -> usize {
+        self.caches.buckets(self.table_bytes)
+    }
+
+    /// True if a thread asks for its next part of the table, in order, while it goes through one: memory is quicker so, but lines
+    /// that no lane goes to come along. Where the last level is far, that gains as much as it costs.
+    pub(crate) fn asks_in_order(&self) -> bool {
+        !self.caches.is_l3_far() && self.lanes / IN_ORDER >= self.table_bytes / LINE
     }
 
     /// The way of a scatter.
@@ -186,9 +205,18 @@ mod tests {
         assert_eq!(spread(Work { lanes: PARTITION_LANES_NEAR, ..work }), Partitioned);
         assert_eq!(spread(Work { lanes: PARTITION_LANES_NEAR - 1, ..work }), Owned);
         assert_eq!(spread(Work { lanes: PARTITION_LANES_NEAR - 1, threads: 1, ..work }), Direct);
+        let large = |lanes| spread(Work { lanes, table_bytes: 256 << 20, ..work });
+        assert_eq!((large(1 << 22), large((1 << 22) - 1)), (Partitioned, Owned));
         // Its small second levels want more buckets, each with as many lanes.
         assert_eq!(spread(Work { lanes: 32 * 128 * BUCKET_LANES, threads: 32, ..work }), Partitioned);
         assert_eq!(spread(Work { lanes: 32 * 128 * BUCKET_LANES - 32, threads: 32, ..work }), Owned);
+    }
+
+    #[test]
+    fn lines_are_asked_for_in_order_where_most_are_wanted_and_the_last_level_is_near() {
+        let work = Work { caches: CHIPLET, lanes: 2 << 20, ..WORK };
+        assert!(work.asks_in_order() && !Work { lanes: (2 << 20) - 1, ..work }.asks_in_order());
+        assert!(!Work { caches: MESH, lanes: 1 << 30, ..work }.asks_in_order());
     }
 
     #[test]

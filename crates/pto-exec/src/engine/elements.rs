@@ -4,10 +4,11 @@ use core::slice::ChunksMut;
 
 use pto_isa::{Atomic, ElementType};
 
-use super::cost::{Method, NEAR_BYTES, PARALLEL_LANES};
+use super::cost::{Method, NEAR_BYTES, PARALLEL_LANES, Work};
 use super::share::Sample;
 use super::{Engine, cuts};
 use crate::kernel::address::AddressMap;
+use crate::kernel::apply::Asks;
 use crate::kernel::bounds::{Bounds, Part};
 use crate::kernel::cache::Caches;
 use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run};
@@ -77,12 +78,12 @@ impl Engine {
         }
         let table = &mut table[..capacity * scatter.kernel.size()];
         let sample = Sample::draw(self.backend, lookup, run);
-        let part = Split::of(capacity, work.caches.buckets()).map_or(capacity, Split::bucket_length);
+        let part = Split::of(capacity, work.buckets()).map_or(capacity, Split::bucket_length);
         let method = self.method.unwrap_or_else(|| work.method(sample.skew(part)));
         match method {
             Method::Direct => scatter.direct(table),
             Method::Owned => scatter.owned(table, &sample),
-            Method::Partitioned => match scatter.partitioned(table) {
+            Method::Partitioned => match scatter.partitioned(table, &work) {
                 Ok(done) => done,
                 Err(table) => scatter.owned(table, &sample),
             },
@@ -300,12 +301,12 @@ impl Scatter<'_> {
     }
 
     /// Sorts lanes by destination and applies them; gives the table back if there is no memory for it.
-    fn partitioned<'t>(&self, table: &'t mut [u8]) -> Result<Result<usize, Outside>, &'t mut [u8]> {
+    fn partitioned<'t>(&self, table: &'t mut [u8], work: &Work) -> Result<Result<usize, Outside>, &'t mut [u8]> {
         let Self { engine, kernel, lookup, run, .. } = *self;
         if engine.memory_cap < LEAST_MEMORY {
             return Err(table);
         }
-        let (buckets, threads) = (Caches::get().buckets(), engine.threads.get());
+        let (buckets, threads) = (work.buckets(), engine.threads.get());
         let Some(split) = Split::of(table.len() / kernel.size(), buckets) else { return Err(table) };
         let entry = entry_bytes(kernel.size());
         let Some((round, chunking)) = rounds(run.length, engine.memory_cap / entry / threads, buckets, threads) else {
@@ -321,7 +322,8 @@ impl Scatter<'_> {
             let rounds = (0..run.length).step_by(round);
             let outside = rounds.map(|from| {
                 let run = run.part(from, run.length.min(from + round));
-                self.round(table, (split, chunking), run, memory.chunks_mut(region))
+                let work = Work { lanes: run.length, ..*work };
+                self.round(table, (split, chunking), (run, &work), memory.chunks_mut(region))
             });
             Ok(outside.sum())
         })
@@ -332,7 +334,7 @@ impl Scatter<'_> {
         &self,
         table: &mut [u8],
         (split, chunking): (Split, Chunking),
-        run: Run,
+        (run, work): (Run, &Work),
         memory: ChunksMut<'_, u8>,
     ) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, tile, .. } = *self;
@@ -347,12 +349,20 @@ impl Scatter<'_> {
             return Err(Outside);
         }
         let entry = entry_bytes(kernel.size());
-        let buckets = table.chunks_mut(split.bucket_length() * kernel.size()).enumerate().collect();
+        let buckets: Vec<_> = table.chunks_mut(split.bucket_length() * kernel.size()).enumerate().collect();
+        let (count, threads) = (buckets.len(), engine.threads.get());
         engine.each(buckets, |(bucket, table): (usize, &mut [u8])| {
+            // Threads take parts by turns.
+            let asks = match work.asks_in_order() {
+                true => {
+                    Asks::InOrder { is_first: bucket < threads, next: (bucket + threads < count).then_some(threads) }
+                }
+                false => Asks::Slots,
+            };
             let pieces = partitions.iter().flat_map(|(region, buckets, _)| {
                 buckets.pieces(bucket).map(|piece| &region[piece.start * entry..piece.end * entry])
             });
-            kernel.apply(engine.backend, table, &pieces.collect::<Vec<_>>());
+            kernel.apply(engine.backend, table, &pieces.collect::<Vec<_>>(), asks);
         });
         Ok(outside)
     }

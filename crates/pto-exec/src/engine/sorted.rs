@@ -8,7 +8,6 @@ use super::share::Sample;
 use super::{Engine, cuts};
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::Bounds;
-use crate::kernel::cache::Caches;
 use crate::kernel::elements::{Lookup, Outside, Run};
 use crate::kernel::partition::{Chunking, Split};
 use crate::kernel::sorted::{PLACE_BYTES, hand_out, look_up, sort};
@@ -35,7 +34,7 @@ impl Engine {
             return None;
         }
         let words = lookup.whole::<[u8; 4]>(run)?;
-        let buckets = Caches::get().buckets();
+        let buckets = work.buckets();
         let split = Split::of(capacity, buckets)?;
         if self.method.is_none() {
             let sample = Sample::draw(self.backend, lookup, run);

@@ -3,15 +3,30 @@
 use core::marker::PhantomData;
 
 use super::combine::Combine;
-use super::partition::{Entry, WRITTEN_OUT};
-use super::simd::{self, Simd, Task};
+use super::partition::{Entry, WRITTEN_OUT, entry_bytes};
+use super::simd::{self, LINE, Simd, Task};
 use super::transfer::{AHEAD, FAR};
+
+/// What is asked for while a bucket is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// The slots of entries that come soon.
+    Slots,
+    /// All lines of another part of the table, in order. This part was asked for in the same way, unless it is the first.
+    InOrder {
+        /// No part before this one has asked for it.
+        is_first: bool,
+        /// How many parts further on that other part is; they have the same length.
+        next: Option<usize>,
+    },
+}
 
 /// Combines the entries of a bucket into its part of a table.
 pub(super) struct Apply<'a, const N: usize, C> {
     pub(super) table: &'a mut [[u8; N]],
     /// Entries each.
     pub(super) pieces: &'a [&'a [u8]],
+    pub(super) asks: Asks,
     pub(super) combine: PhantomData<C>,
 }
 
@@ -20,10 +35,14 @@ impl<const N: usize, C: Combine<N>> Task for Apply<'_, N, C> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Self { table, pieces, .. } = self;
+        let Self { table, pieces, asks, .. } = self;
         let entries = |i: usize| pieces.get(i).map_or(&[][..], |piece| bytemuck::cast_slice::<_, Entry<N>>(piece));
+        let asks_slots = !matches!(asks, Asks::InOrder { is_first: false, .. });
+        let mut lines = Lines::of::<N>(table.len(), asks, pieces);
         let mut piece = entries(0);
-        piece.iter().take(FAR).for_each(|entry| simd::prefetch_far(table, entry.slot()));
+        if asks_slots {
+            piece.iter().take(FAR).for_each(|entry| simd::prefetch_far(table, entry.slot()));
+        }
         for i in 0..pieces.len() {
             let (next, mut later) = (entries(i + 1), entries(i + 2));
             // While the last entries of a piece are combined, the first slots of the next are asked for.
@@ -35,10 +54,39 @@ impl<const N: usize, C: Combine<N>> Task for Apply<'_, N, C> {
                 (very_last, next, from(next, last.len())),
             ];
             for (entries, near, far) in parts {
-                combine_ahead::<N, C, S>(simd, table, entries, [near, far, later]);
+                let far = if asks_slots { far } else { &[] };
+                combine_ahead::<N, C, S>(simd, table, entries, [near, far, later], &mut lines);
                 later = from(later, entries.len());
             }
             piece = next;
+        }
+    }
+}
+
+/// Lines that are asked for in order, a few with each step.
+struct Lines {
+    /// The first element of the line that is asked for next, from the beginning of the part in use.
+    at: usize,
+    end: usize,
+    each: usize,
+}
+
+impl Lines {
+    fn of<const N: usize>(length: usize, asks: Asks, pieces: &[&[u8]]) -> Self {
+        let Asks::InOrder { next: Some(next), .. } = asks else { return Self { at: 0, end: 0, each: 0 } };
+        let steps = pieces.iter().map(|piece| piece.len()).sum::<usize>() / (entry_bytes(N) * WRITTEN_OUT);
+        let start = length.saturating_mul(next);
+        Self { at: start, end: start.saturating_add(length), each: (length * N / LINE).div_ceil(steps.max(1)) }
+    }
+
+    #[inline(always)]
+    fn ask<const N: usize>(&mut self, table: &[[u8; N]]) {
+        for _ in 0..self.each {
+            if self.at >= self.end {
+                break;
+            }
+            simd::prefetch_far(table, self.at);
+            self.at += LINE / N;
         }
     }
 }
@@ -57,6 +105,7 @@ fn combine_ahead<'a, const N: usize, C: Combine<N>, S: Simd>(
     table: &mut [[u8; N]],
     entries: &[Entry<N>],
     [near, far, later]: [&'a [Entry<N>]; 3],
+    lines: &mut Lines,
 ) {
     let ahead = |entries: &'a [Entry<N>], i: usize| entries.get(i * WRITTEN_OUT..)?.first_chunk::<WRITTEN_OUT>();
     let (steps, rest) = entries.as_chunks::<WRITTEN_OUT>();
@@ -64,6 +113,7 @@ fn combine_ahead<'a, const N: usize, C: Combine<N>, S: Simd>(
         if !later.is_empty() {
             simd::prefetch_run(later, i * WRITTEN_OUT, WRITTEN_OUT);
         }
+        lines.ask(table);
         if let Some(far) = ahead(far, i) {
             far.iter().for_each(|entry| simd::prefetch_far(table, entry.slot()));
         }
@@ -76,5 +126,50 @@ fn combine_ahead<'a, const N: usize, C: Combine<N>, S: Simd>(
     }
     for entry in rest {
         C::put(simd, &mut table[entry.slot()], entry.value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::combine::Add;
+    use super::super::simd::Backend;
+    use super::*;
+
+    /// Whatever is asked for, and wherever that lies, the sums are the same.
+    #[test]
+    fn nothing_that_is_asked_for_changes_a_result() {
+        for count in [0usize, 1, 7, 8, 200, 1000] {
+            let entry = |k: usize| [(k as u32 * 37 % 100).to_le_bytes(), (k as u32).to_le_bytes()];
+            let pieces: Vec<Vec<u8>> =
+                (0..3).map(|i| (0..count).flat_map(|k| entry(k + i).concat()).collect()).collect();
+            let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
+            let mut expected = [0u32; 100];
+            (0..3).flat_map(|i| (0..count).map(move |k| k + i)).for_each(|k| expected[k * 37 % 100] += k as u32);
+            let in_order = |is_first, next| Asks::InOrder { is_first, next };
+            for asks in [Asks::Slots, in_order(true, Some(1)), in_order(false, Some(usize::MAX)), in_order(false, None)]
+            {
+                for backend in Backend::available() {
+                    let mut table = [[0; 4]; 100];
+                    let combine = PhantomData::<Add<u32>>;
+                    backend.run(Apply { table: &mut table, pieces: &pieces, asks, combine });
+                    assert_eq!(table.map(u32::from_le_bytes), expected, "{count} {asks:?}");
+                }
+            }
+        }
+    }
+
+    /// All lines of the other part, and none beyond it.
+    #[test]
+    fn each_line_is_asked_for_once() {
+        let entries = [0; 8 * 64];
+        let asks = Asks::InOrder { is_first: false, next: Some(2) };
+        let mut lines = Lines::of::<4>(1024, asks, &[&entries[..8 * 24], &entries[..8 * 40]]);
+        assert_eq!((lines.at, lines.end, lines.each), (2048, 3072, 8));
+        for step in 1..=8 {
+            lines.ask(&[[0; 4]; 1024]);
+            assert_eq!(lines.at, 2048 + step * 8 * 16);
+        }
+        lines.ask(&[[0; 4]; 1024]);
+        assert_eq!(lines.at, 3072);
     }
 }

@@ -7,7 +7,7 @@
 use std::fs::read_to_string;
 use std::sync::OnceLock;
 
-use crate::kernel::partition::MOST_BUCKETS;
+use crate::kernel::partition::{LEAST_BUCKETS, MOST_BUCKETS};
 
 /// Sizes of the data caches in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +38,14 @@ impl Caches {
         (self.l3 / 4).min(8 << 20)
     }
 
-    /// Into how many parts a table is sorted. A part should fit the second-level cache; but with twice as many write streams
-    /// sorting takes longer, where the second-level cache is large a sixth to a half (`docs/performance.md`).
-    pub(crate) fn buckets(&self) -> usize {
-        if self.l2 < 1 << 20 { MOST_BUCKETS } else { MOST_BUCKETS / 2 }
+    /// Into how many parts a table of so many bytes is sorted. A part should fit the second-level cache; but with twice as many
+    /// write streams sorting takes longer, with a far last level a sixth to a half (`docs/performance.md`).
+    pub(crate) fn buckets(&self, table_bytes: usize) -> usize {
+        if self.is_l3_far() {
+            return LEAST_BUCKETS;
+        }
+        let parts = table_bytes.div_ceil(self.l2.max(1)).min(MOST_BUCKETS);
+        parts.next_power_of_two().max(LEAST_BUCKETS)
     }
 
     /// Reads Linux's description of the caches of a core.
@@ -90,8 +94,13 @@ mod tests {
     fn two_kinds_of_machines_are_told_apart() {
         let mesh = Caches { l2: 2 << 20, l3: 260 << 20 };
         let chiplet = Caches { l2: 512 << 10, l3: 32 << 20 };
-        assert_eq!((mesh.is_l3_far(), mesh.near_l3(), mesh.buckets()), (true, 8 << 20, 64));
-        assert_eq!((chiplet.is_l3_far(), chiplet.near_l3(), chiplet.buckets()), (false, 8 << 20, 128));
-        assert_eq!((Caches::USUAL.is_l3_far(), Caches::USUAL.near_l3(), Caches::USUAL.buckets()), (false, 4 << 20, 64));
+        assert_eq!((mesh.is_l3_far(), mesh.near_l3()), (true, 8 << 20));
+        assert_eq!((chiplet.is_l3_far(), chiplet.near_l3()), (false, 8 << 20));
+        assert_eq!((Caches::USUAL.is_l3_far(), Caches::USUAL.near_l3()), (false, 4 << 20));
+        let buckets = |caches: Caches| [16, 32, 64, 65, 256, 1024].map(|mega| caches.buckets(mega << 20));
+        assert_eq!(buckets(mesh), [64; 6]);
+        assert_eq!(buckets(chiplet), [64, 64, 128, 128, 128, 128]);
+        assert_eq!(buckets(Caches::USUAL), [64, 64, 64, 128, 128, 128]);
+        assert_eq!(Caches { l2: 0, l3: 0 }.buckets(usize::MAX), 128);
     }
 }

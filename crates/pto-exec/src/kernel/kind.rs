@@ -9,7 +9,7 @@ use core::marker::PhantomData;
 use pto_isa::{Atomic, ElementType};
 
 use super::BLOCK;
-use super::apply::Apply;
+use super::apply::{Apply, Asks};
 use super::bounds::Part;
 use super::combine::Combine;
 use super::elements::Moved;
@@ -39,7 +39,7 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
     fn scatter_rows(&self, backend: Backend, table: &mut [u8], block: RowBlock<'_>, tile: &[u8]);
 
     /// Combines the entries of a partition into their bucket's part of the table, piece by piece.
-    fn apply(&self, backend: Backend, table: &mut [u8], pieces: &[&[u8]]);
+    fn apply(&self, backend: Backend, table: &mut [u8], pieces: &[&[u8]], asks: Asks);
 
     /// Combines elements in an order of their own, `(offset in the table, position in the tile)` each.
     fn scatter_ordered(&self, backend: Backend, table: &mut [u8], order: &[(u64, usize)], tile: &[u8]);
@@ -162,9 +162,9 @@ impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
         backend.run(ScatterRows { table, block, tile, combine: PhantomData::<C> });
     }
 
-    fn apply(&self, backend: Backend, table: &mut [u8], pieces: &[&[u8]]) {
+    fn apply(&self, backend: Backend, table: &mut [u8], pieces: &[&[u8]], asks: Asks) {
         let table = table.as_chunks_mut::<N>().0;
-        C::enter(backend, Apply { table, pieces, combine: PhantomData::<C> });
+        C::enter(backend, Apply { table, pieces, asks, combine: PhantomData::<C> });
     }
 
     fn scatter_ordered(&self, backend: Backend, table: &mut [u8], order: &[(u64, usize)], tile: &[u8]) {

@@ -17,7 +17,7 @@
 //! them together for all types would be thousands of loops.
 
 pub(crate) mod address;
-mod apply;
+pub(crate) mod apply;
 pub(crate) mod bounds;
 pub(crate) mod cache;
 pub(crate) mod combine;

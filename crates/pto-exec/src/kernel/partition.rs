@@ -19,6 +19,9 @@ use super::simd::{self, Backend, LINE, Simd, Task};
 /// The number of buckets at the most.
 pub(crate) const MOST_BUCKETS: usize = 128;
 
+/// The number of buckets at the least; all numbers are powers of two.
+pub(crate) const LEAST_BUCKETS: usize = 64;
+
 /// Lanes of each thread in a bucket of average length from which on a partition pays; with much fewer, its chunks would take
 /// more than twice the memory of the lanes.
 pub(crate) const BUCKET_LANES: usize = 1 << 10;
@@ -172,9 +175,11 @@ impl Places {
     #[inline(always)]
     pub(super) fn settle(&mut self, chunking: Chunking, next: impl FnMut(u32) -> u32) {
         let (within, filled) = (chunking.chunk as u32 - 1, chunking.filled() as u32);
+        // In groups whose length the compiler knows.
+        let groups = &mut self.at.as_chunks_mut::<LEAST_BUCKETS>().0[..chunking.buckets / LEAST_BUCKETS];
         // The largest of all first: mostly there is none.
-        if self.at.iter().fold(0, |most, place| most.max(place & within)) >= filled {
-            let left = self.at.iter_mut().filter(|place| **place & within >= filled);
+        if groups.as_flattened().iter().fold(0, |most, place| most.max(place & within)) >= filled {
+            let left = groups.as_flattened_mut().iter_mut().filter(|place| **place & within >= filled);
             move_on(left, next);
         }
     }
@@ -429,7 +434,7 @@ mod tests {
 
     #[test]
     fn a_split_covers_every_capacity_with_at_most_so_many_parts() {
-        for buckets in [64, MOST_BUCKETS] {
+        for buckets in [LEAST_BUCKETS, MOST_BUCKETS] {
             for capacity in [0usize, 1, 2, 63, 64, 65, 127, 128, 129, 1_000_003, 1 << 24, (1 << 24) + 1, 1 << 38] {
                 let split = Split::of(capacity, buckets).expect("small enough");
                 assert!(capacity.div_ceil(split.bucket_length()) <= buckets, "{capacity}");
@@ -443,7 +448,7 @@ mod tests {
     #[test]
     fn a_region_has_room_for_any_mixture_of_buckets() {
         for lanes in [0usize, 1, 2, 63, 64, 1023, 1024, 1025, 5000, 1 << 16, 100_000, 1 << 17, 1 << 21] {
-            for most in [64, MOST_BUCKETS] {
+            for most in [LEAST_BUCKETS, MOST_BUCKETS] {
                 let chunking = Chunking::of(lanes, most);
                 // A quarter more than the lanes, once there are enough of them for the chunks to have a size.
                 assert!(
