@@ -55,7 +55,7 @@ impl Engine {
         oob: OutOfBounds,
     ) -> Result<Lanes, Fault> {
         let lanes = indices.len();
-        let few = lanes <= few::FEW_GATHERED && destination.len() == lanes && self.takes_few();
+        let few = few::is_gather_of_few(lanes, table) && destination.len() == lanes && self.takes_few();
         if !few || oob != OutOfBounds::Undefined {
             return self.gather_many(destination, table, indices, oob);
         }
@@ -149,7 +149,7 @@ impl Engine {
         if !few || oob != OutOfBounds::Undefined || !is_defined::<T>(atomic) {
             return self.scatter_many(table, source, indices, (atomic, oob));
         }
-        let done = if lanes <= few::HANDFUL {
+        let done = if lanes <= few::handful::<T>(atomic) {
             few::scatter_handful(table, source, indices, atomic)
         } else {
             few::scatter_checked(self.backend(), table, source, indices, atomic)

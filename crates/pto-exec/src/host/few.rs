@@ -8,7 +8,7 @@
 
 use core::marker::PhantomData;
 
-use pto_isa::{Atomic, Element, OutOfBounds};
+use pto_isa::{Atomic, Element, ElementType, OutOfBounds};
 
 use super::Index;
 use crate::kernel::combine::Combine;
@@ -19,11 +19,29 @@ use crate::kernel::transfer;
 use crate::kernel::{Offsets, Word};
 
 /// Lanes up to which a call without a policy is a loop where it is written.
-pub(super) const HANDFUL: usize = 16;
+pub(super) const HANDFUL: usize = 64;
+
+/// As [`HANDFUL`] for scatters: what is more than a move or an addition is worth a call of vector code sooner.
+#[inline(always)]
+pub(super) fn handful<T: Element>(atomic: Atomic) -> usize {
+    match (atomic, T::TYPE) {
+        (Atomic::Add, ElementType::F16 | ElementType::BF16) | (Atomic::Max | Atomic::Min, _) => HANDFUL / 4,
+        _ => HANDFUL,
+    }
+}
 
 /// Lanes up to which a gather without a policy is one function. What it touches of a table fits the caches and what they
 /// know of its pages.
-pub(super) const FEW_GATHERED: usize = 1 << 10;
+const FEW_GATHERED: usize = 1 << 10;
+
+/// As [`FEW_GATHERED`] from a table that is not far away, or where all that so few lanes touch is at hand.
+const FEW_NEAR: usize = 1 << 13;
+
+/// True if a gather of so many lanes without a policy is one function.
+#[inline(always)]
+pub(super) fn is_gather_of_few<T: Element>(lanes: usize, table: &[T]) -> bool {
+    lanes <= FEW_GATHERED || (lanes <= FEW_NEAR && transfer::is_at_hand(size_of_val(table)))
+}
 
 /// Lanes up to which a scatter without a policy is one function.
 pub(super) const FEW_SCATTERED: usize = 1 << 12;

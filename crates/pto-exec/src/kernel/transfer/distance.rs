@@ -15,11 +15,11 @@ const FIRST_LEVEL: usize = 48 << 10;
 /// Bytes of that which lanes and values take as they pass through.
 const PASSING: usize = 24 << 10;
 
-/// True if the slots of a table are written again sooner than found to be the same: those of a near one, where lines that were
-/// written go back to a cache that is close.
+/// True if the slots of a table are written again sooner than found to be the same: those of a near one, and all where lines
+/// that were written go back to a cache that is close.
 #[inline(always)]
 pub(super) fn writes_again<const N: usize>(table: &[[u8; N]]) -> bool {
-    table.len() <= (1 << 16) / N || !(is_far(table) || Caches::get().is_l3_far())
+    table.len() <= (1 << 16) / N || !Caches::get().is_l3_far()
 }
 
 /// The slots of so few lanes are in the first-level cache, too.
@@ -53,6 +53,18 @@ const FAR_BYTES: usize = 1 << 23;
 /// for more lines at a time than the first.
 pub(crate) const FAR: usize = 128;
 
+/// True if what few lanes touch of a table of so many bytes is not far away.
+#[inline(always)]
+pub(crate) fn is_at_hand(bytes: usize) -> bool {
+    bytes <= FAR_BYTES || !Caches::get().is_l3_far()
+}
+
+/// True if whoever goes to the table waits for the addresses of its pages, and longer if anything is asked for on the way.
+#[inline(always)]
+pub(super) fn waits_for_pages<const N: usize>(table: &[[u8; N]]) -> bool {
+    is_far(table) && Caches::get().is_l3_far()
+}
+
 #[inline(always)]
 pub(super) fn is_far<const N: usize>(table: &[[u8; N]]) -> bool {
     table.len() > FAR_BYTES / N
@@ -68,7 +80,16 @@ const FAR_GATHERED: usize = 3 << 10;
 /// Lanes between asking for a slot and combining it, at most, in a run of some length.
 #[inline(always)]
 pub(crate) fn lookahead<const N: usize, C: Combine<N>>(table: &[[u8; N]], length: usize) -> usize {
-    if is_far(table) && length >= FAR_LANES && !C::WIDENS { FAR } else { AHEAD }
+    // Stores that wait for nothing are taken by a near last level as they come.
+    let is_long = if C::READS { are_asked(length, FAR_LANES) } else { length >= FAR_LANES };
+    if is_far(table) && is_long && !C::WIDENS { FAR } else { AHEAD }
+}
+
+/// True if the slots of so many lanes are worth asking for far ahead, before they are loaded: as many as were found to be with a
+/// far last level, or, where it is near and keeps what lanes touch, those that touch more than [`FAR_BYTES`].
+#[inline(always)]
+fn are_asked(lanes: usize, with_far_l3: usize) -> bool {
+    lanes >= if Caches::get().is_l3_far() { with_far_l3 } else { FAR_BYTES / LINE }
 }
 
 /// Lanes that are read by the vector unit's gather instruction from any table: the addresses of so few pages are at hand.
@@ -90,6 +111,6 @@ pub(crate) fn are_gathered<const N: usize>(table: &[[u8; N]], length: usize) -> 
 /// The words whose elements are to be asked for while those before them are gathered.
 #[inline(always)]
 pub(crate) fn far_gathers<'a, const N: usize, W: Word>(table: &[[u8; N]], words: &'a [W]) -> &'a [W] {
-    let is_far = is_far(table) && words.len() >= FAR_GATHERED;
+    let is_far = is_far(table) && are_asked(words.len(), FAR_GATHERED);
     words.get(FAR..).filter(|_| is_far).unwrap_or(&[])
 }

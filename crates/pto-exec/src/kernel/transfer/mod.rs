@@ -13,8 +13,8 @@ use super::combine::Combine;
 use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
 use super::simd::{self, Simd};
-pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_gathered, lookahead};
-use distance::{MANY, NEAR_LANES, asks_ahead, is_far, writes_again};
+pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_at_hand, is_gathered, lookahead};
+use distance::{MANY, NEAR_LANES, asks_ahead, waits_for_pages, writes_again};
 
 /// Panics unless all offsets are below `length`.
 #[inline(always)]
@@ -198,9 +198,9 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     let mut wide = [0.0; BLOCK];
     let wide = &mut wide[..words.len()];
     // Where page addresses are waited for, asking for anything takes a third longer.
-    let is_far = is_far(table);
+    let waits = waits_for_pages(table);
     let ask = |k: usize| {
-        if !is_far {
+        if !waits {
             ask(k);
         }
     };
