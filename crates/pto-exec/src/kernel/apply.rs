@@ -12,11 +12,12 @@ use super::transfer::{AHEAD, FAR};
 pub(crate) enum Asks {
     /// The slots of entries that come soon.
     Slots,
-    /// All lines of another part of the table, in order. This part was asked for in the same way, unless it is the first.
+    /// The lines of another part of the table, in order, a few with every eight entries: all but some of the last ones, if
+    /// there are enough entries. This part was asked for in the same way, unless it is the first.
     InOrder {
         /// No part before this one has asked for it.
         is_first: bool,
-        /// How many parts further on that other part is; they have the same length.
+        /// How many parts further on that other part is; it has the same length, or is the last.
         next: Option<usize>,
     },
 }

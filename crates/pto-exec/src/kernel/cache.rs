@@ -39,9 +39,10 @@ impl Caches {
     }
 
     /// Into how many parts a table of so many bytes is sorted. A part should fit the second-level cache; but with twice as many
-    /// write streams sorting takes longer, with a far last level a sixth to a half (`docs/performance.md`).
+    /// write streams sorting takes longer, where the second level is large and the last one far a sixth to a half
+    /// (`docs/performance.md`).
     pub(crate) fn buckets(&self, table_bytes: usize) -> usize {
-        if self.is_l3_far() {
+        if self.is_l3_far() && self.l2 >= 1 << 20 {
             return LEAST_BUCKETS;
         }
         let parts = table_bytes.div_ceil(self.l2.max(1)).min(MOST_BUCKETS);
@@ -99,6 +100,7 @@ mod tests {
         assert_eq!((Caches::USUAL.is_l3_far(), Caches::USUAL.near_l3()), (false, 4 << 20));
         let buckets = |caches: Caches| [16, 32, 64, 65, 256, 1024].map(|mega| caches.buckets(mega << 20));
         assert_eq!(buckets(mesh), [64; 6]);
+        assert_eq!(buckets(Caches { l2: 256 << 10, l3: 35 << 20 }), [64, 128, 128, 128, 128, 128]);
         assert_eq!(buckets(chiplet), [64, 64, 128, 128, 128, 128]);
         assert_eq!(buckets(Caches::USUAL), [64, 64, 64, 128, 128, 128]);
         assert_eq!(Caches { l2: 0, l3: 0 }.buckets(usize::MAX), 128);

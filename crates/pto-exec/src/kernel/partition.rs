@@ -89,7 +89,11 @@ impl Chunking {
     /// A bucket leaves a chunk once it has no room for another [`LOOK`], so that each but the last holds
     /// [`filled`](Self::filled) entries at least. One of `n` lanes that starts at entry `s` of its first chunk takes
     /// `(n + s) / filled + 1` chunks at the most, and the starts of all buckets add up to less than half of them.
+    ///
+    /// # Panics
+    /// If the number of buckets is not one of those that there may be.
     pub(crate) fn of(lanes: usize, buckets: usize) -> Self {
+        assert!(buckets.is_power_of_two() && (LEAST_BUCKETS..=MOST_BUCKETS).contains(&buckets));
         let chunk = (lanes / (buckets * CHUNKS)).clamp(SMALLEST_CHUNK, LARGEST_CHUNK);
         let chunk = 1 << chunk.ilog2();
         Self { chunk, count: lanes / (chunk - LOOK) + 1 + buckets + buckets / 2, buckets }

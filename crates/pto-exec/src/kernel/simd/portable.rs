@@ -114,7 +114,7 @@ pub(super) fn gather4_landing(
 }
 
 /// Words that are looked at and then used while they are in the first-level cache.
-pub(super) const LOOK: usize = 64;
+const LOOK: usize = 64;
 
 /// [`Simd::remainders`], word by word.
 #[inline(always)]

@@ -66,15 +66,16 @@ pub(super) fn waits_for_pages<const N: usize>(table: &[[u8; N]]) -> bool {
 }
 
 #[inline(always)]
-pub(super) fn is_far<const N: usize>(table: &[[u8; N]]) -> bool {
+fn is_far<const N: usize>(table: &[[u8; N]]) -> bool {
     table.len() > FAR_BYTES / N
 }
 
-/// Lanes from which on their slots of a far table are asked for [far ahead](FAR). Shorter runs wait for the addresses of its
-/// pages more than for its slots, and asking for anything takes up to a third longer.
+/// Lanes from which on their slots of a far table are asked for [far ahead](FAR), with a far last level, or where they are
+/// replaced. Shorter runs wait for the addresses of its pages more than for its slots, and asking for anything takes up to a third
+/// longer.
 const FAR_LANES: usize = 1 << 20;
 
-/// As [`FAR_LANES`] for gathers.
+/// As [`FAR_LANES`] for gathers, with a far last level.
 const FAR_GATHERED: usize = 3 << 10;
 
 /// Lanes between asking for a slot and combining it, at most, in a run of some length.
