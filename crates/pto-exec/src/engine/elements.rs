@@ -352,9 +352,10 @@ impl Scatter<'_> {
         let buckets: Vec<_> = table.chunks_mut(split.bucket_length() * kernel.size()).enumerate().collect();
         // As many as there are: whoever asks for more threads than the pool has would ask for lines far too early.
         let (count, threads) = (buckets.len(), engine.threads.get().min(rayon::current_num_threads()));
+        let asks_in_order = work.asks_in_order();
         engine.each(buckets, |(bucket, table): (usize, &mut [u8])| {
             // Threads take parts from a queue, and so mostly by turns.
-            let asks = match work.asks_in_order() {
+            let asks = match asks_in_order {
                 true => {
                     Asks::InOrder { is_first: bucket < threads, next: (bucket + threads < count).then_some(threads) }
                 }

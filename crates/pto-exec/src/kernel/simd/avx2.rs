@@ -8,16 +8,19 @@ mod gather;
 
 use core::arch::x86_64::{
     __m128, __m128i, __m256i, _MM_FROUND_TO_NEAREST_INT, _mm_add_ss, _mm_cvtph_ps, _mm_cvtps_ph, _mm_cvtsi128_si32,
-    _mm_cvtss_f32, _mm_loadl_epi64, _mm_loadu_si128, _mm_packus_epi32, _mm_set_ss, _mm_storeu_si128, _mm256_add_ps,
-    _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmpeq_epi32, _mm256_cvtepu8_epi32, _mm256_cvtepu16_epi32,
-    _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_min_epu32,
-    _mm256_movemask_ps, _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_storeu_ps, _mm256_storeu_si256,
-    _mm256_sub_epi32,
+    _mm_cvtss_f32, _mm_loadl_epi64, _mm_loadu_si128, _mm_packus_epi32, _mm_set_ss, _mm_storeu_si128, _mm256_add_epi32,
+    _mm256_add_ps, _mm256_and_si256, _mm256_blend_epi32, _mm256_castsi256_ps, _mm256_castsi256_si128,
+    _mm256_cmpeq_epi32, _mm256_cvtepu8_epi32, _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_ph,
+    _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_min_epu32, _mm256_movemask_ps, _mm256_mul_epu32,
+    _mm256_mullo_epi32, _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_setzero_si256, _mm256_srai_epi32,
+    _mm256_srli_epi64, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_xor_si256,
 };
 
+use super::stream::LINE;
 use super::{Landing, Simd, Streams, Task, portable};
 use crate::kernel::modulus::Modulus;
 use crate::kernel::offsets::{KEEP, Word};
+use crate::kernel::transfer;
 
 /// Proof that the machine has AVX2, F16C, BMI1, BMI2 and POPCNT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,11 +169,34 @@ impl Avx2 {
             // SAFETY: `self` proves AVX2. The load reads and the store writes the 32 bytes of 8 words. Any alignment will do.
             unsafe {
                 let words = _mm256_loadu_si256(words.as_ptr().cast());
-                let rests =
-                    if signed { gather::signed_remainders(words, modulus) } else { gather::remainders(words, modulus) };
+                let rests = self::remainders(words, modulus, signed);
                 _mm256_storeu_si256(slots.as_mut_ptr().cast(), rests);
             }
         }
+    }
+}
+
+/// The remainders of eight words, which may be signed; none is negative. The compiler would widen and narrow all of them for the
+/// products.
+///
+/// # Safety
+/// The machine has AVX2.
+#[inline(always)]
+unsafe fn remainders(words: __m256i, modulus: Modulus, signed: bool) -> __m256i {
+    // SAFETY: the caller vouches for AVX2; the instructions touch registers only.
+    unsafe {
+        let divisor = _mm256_set1_epi32(modulus.divisor as i32);
+        let reciprocal = _mm256_set1_epi32(modulus.reciprocal as i32);
+        // The complement of a negative number is not negative, and counts from the other end.
+        let signs = if signed { _mm256_srai_epi32::<31>(words) } else { _mm256_setzero_si256() };
+        let words = _mm256_xor_si256(words, signs);
+        let even = _mm256_srli_epi64::<32>(_mm256_mul_epu32(words, reciprocal));
+        let odd = _mm256_mul_epu32(_mm256_srli_epi64::<32>(words), reciprocal);
+        let quotients = _mm256_blend_epi32::<0xaa>(even, odd);
+        let rests = _mm256_sub_epi32(words, _mm256_mullo_epi32(quotients, divisor));
+        // One divisor too much at the most, and then the difference is the smaller of the two.
+        let rests = _mm256_min_epu32(rests, _mm256_sub_epi32(rests, divisor));
+        _mm256_add_epi32(_mm256_xor_si256(rests, signs), _mm256_and_si256(divisor, signs))
     }
 }
 
@@ -328,7 +354,17 @@ unsafe impl Simd for Avx2 {
         landing: Landing,
         streams: Option<&Streams>,
     ) -> usize {
-        self.gather_landing(destination, table, words, landing, streams)
+        assert!(words.len() == destination.len());
+        let head = destination.as_ptr().align_offset(LINE).min(destination.len());
+        let head = if streams.is_some() { head } else { 0 };
+        let ((first, rest), (first_words, words)) = (destination.split_at_mut(head), words.split_at(head));
+        let ((slots, slots_tail), (eights, words_tail)) = (rest.as_chunks_mut::<8>(), words.as_chunks::<8>());
+        // What a word wraps to is not known yet.
+        let goes_where_it_says = matches!(landing, Landing::Nearest { .. });
+        let ahead = if goes_where_it_says { transfer::far_gathers(table, words) } else { &[] };
+        self.gather8(slots, table, (eights, ahead.as_chunks().0), landing, streams)
+            + portable::gather4_landing(first, table, first_words, landing)
+            + portable::gather4_landing(slots_tail, table, words_tail, landing)
     }
 
     #[inline(always)]
