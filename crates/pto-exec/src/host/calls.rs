@@ -55,16 +55,10 @@ impl Engine {
         oob: OutOfBounds,
     ) -> Result<Lanes, Fault> {
         let lanes = indices.len();
-        let few = few::is_gather_of_few(lanes, table) && destination.len() == lanes && self.takes_few();
-        if !few || oob != OutOfBounds::Undefined {
-            return self.gather_many(destination, table, indices, oob);
+        if lanes <= few::HANDFUL && destination.len() == lanes && oob == OutOfBounds::Undefined && self.takes_few() {
+            return finish_few(few::gather_handful(destination, table, indices), indices, table.len());
         }
-        let done = if lanes <= few::HANDFUL {
-            few::gather_handful(destination, table, indices)
-        } else {
-            few::gather_checked(self.backend(), destination, table, indices)
-        };
-        finish_few(done, indices, table.len())
+        self.gather_many(destination, table, indices, oob)
     }
 
     #[inline(never)]
@@ -76,7 +70,12 @@ impl Engine {
         oob: OutOfBounds,
     ) -> Result<Lanes, Fault> {
         let lanes = indices.len();
-        if lanes <= few::FEW_RESOLVED && destination.len() == lanes && self.takes_few() {
+        let few = destination.len() == lanes && self.takes_few();
+        if few && oob == OutOfBounds::Undefined && few::is_gather_of_few(lanes, table) {
+            let done = few::gather_checked(self.backend(), destination, table, indices);
+            return finish_few(done, indices, table.len());
+        }
+        if few && lanes <= few::FEW_RESOLVED {
             let capacity = gather_policy(oob, table.len())?;
             return finish(few::gather(destination, table, indices, oob), oob, indices.into(), capacity);
         }
@@ -144,17 +143,13 @@ impl Engine {
         indices: &[I],
         (atomic, oob): (Atomic, OutOfBounds),
     ) -> Result<Lanes, Fault> {
-        let (lanes, capacity) = (indices.len(), table.len());
-        let few = lanes <= few::FEW_SCATTERED && source.len() == lanes && self.takes_few();
-        if !few || oob != OutOfBounds::Undefined || !is_defined::<T>(atomic) {
-            return self.scatter_many(table, source, indices, (atomic, oob));
+        let lanes = indices.len();
+        let is_handful = lanes <= few::handful::<T>(atomic) && source.len() == lanes;
+        if is_handful && oob == OutOfBounds::Undefined && is_defined::<T>(atomic) && self.takes_few() {
+            let capacity = table.len();
+            return finish_few(few::scatter_handful(table, source, indices, atomic), indices, capacity);
         }
-        let done = if lanes <= few::handful::<T>(atomic) {
-            few::scatter_handful(table, source, indices, atomic)
-        } else {
-            few::scatter_checked(self.backend(), table, source, indices, atomic)
-        };
-        finish_few(done, indices, capacity)
+        self.scatter_many(table, source, indices, (atomic, oob))
     }
 
     #[inline(never)]
@@ -166,7 +161,13 @@ impl Engine {
         (atomic, oob): (Atomic, OutOfBounds),
     ) -> Result<Lanes, Fault> {
         let lanes = indices.len();
-        if lanes <= few::FEW_RESOLVED && source.len() == lanes && self.takes_few() {
+        let few = source.len() == lanes && self.takes_few();
+        if few && oob == OutOfBounds::Undefined && lanes <= few::FEW_SCATTERED && is_defined::<T>(atomic) {
+            let capacity = table.len();
+            let done = few::scatter_checked(self.backend(), table, source, indices, atomic);
+            return finish_few(done, indices, capacity);
+        }
+        if few && lanes <= few::FEW_RESOLVED {
             let capacity = scatter_policy::<T>(oob, atomic, table.len())?;
             let result = few::scatter(self.backend(), table, source, indices, (atomic, oob));
             return finish(result, oob, indices.into(), capacity);

@@ -81,14 +81,19 @@ fn limit<I: Index>(capacity: usize) -> u64 {
     most.min(capacity as u64)
 }
 
-/// `destination[i] = table[indices[i]]` for a handful of lanes; false if one is out of range.
+/// `destination[i] = table[indices[i]]` for a handful of lanes, each looked at just before it is moved; false as soon as one
+/// is out of range.
 #[inline(always)]
 pub(super) fn gather_handful<T: Element, I: Index>(destination: &mut [T], table: &[T], indices: &[I]) -> bool {
-    with_length!(indices, destination => with_words!(indices, I, words => {
-        let Some(offsets) = Offsets::check_few(words, limit::<I>(table.len())) else { return false };
-        transfer::gather_each(destination, table, offsets);
-    }));
-    true
+    let get = |(slot, index): (&mut T, &I)| {
+        let value = usize::try_from(index.bits()).ok().and_then(|at| table.get(at));
+        value.map(|value| *slot = *value).is_some()
+    };
+    // Four a turn: counting turns would take as long as moving an element.
+    let (slots, slots_tail) = destination.as_chunks_mut::<4>();
+    let (fours, tail) = indices.as_chunks::<4>();
+    slots.iter_mut().zip(fours).all(|(slots, four)| slots.iter_mut().zip(four).all(get))
+        && slots_tail.iter_mut().zip(tail).all(get)
 }
 
 /// `table[indices[i]] = source[i]` or combined, for a handful of lanes; false if one is out of range, and nothing was

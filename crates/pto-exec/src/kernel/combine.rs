@@ -212,22 +212,14 @@ fn rare<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// True if any of the values has a negative mark.
-macro_rules! any_marked {
-    ($signed:ty, $values:expr, $mark:expr) => {{
-        let (values, mark) = ($values, $mark);
-        let marks = |values: &[_; 4]| values.map(|value| mark(<$signed>::from_le_bytes(value)));
-        let all = match values.last_chunk::<4>() {
-            // Four side by side, some of those at the end twice: that costs less than looking at them one by one.
-            Some(end) if values.len() <= 16 => {
-                let fours = values.as_chunks::<4>().0.iter().map(marks);
-                let all: [$signed; 4] =
-                    fours.fold(marks(end), |all, marks| core::array::from_fn(|k| all[k] | marks[k]));
-                all[0] | all[1] | all[2] | all[3]
-            }
-            _ => values.iter().fold(0, |all, value| all | mark(<$signed>::from_le_bytes(*value))),
-        };
-        all < 0
+/// True if one of the values, fewer than 2^32, is a NaN or this zero.
+macro_rules! any_special {
+    ($type:ty, $bits:ty, $values:expr, $zero:expr) => {{
+        const ZERO: $bits = <$type>::to_bits($zero);
+        let is_special = |value: $type| value.is_nan() | (value.to_bits() == ZERO);
+        // Counted in numbers as wide as a value: what the vector unit does in the fewest instructions.
+        let count: $bits = $values.iter().map(|value| <$bits>::from(is_special(<$type>::from_le_bytes(*value)))).sum();
+        count > 0
     }};
 }
 
@@ -235,7 +227,7 @@ macro_rules! any_marked {
 /// false, and where both are zeros, which matters only if
 /// the new one wins.
 macro_rules! long_floats {
-    ($($type:ty, $signed:ty, $ranked:ident, $bytes:literal);*) => {$(
+    ($($type:ty, $bits:ty, $ranked:ident, $bytes:literal);*) => {$(
         impl Combine<$bytes> for Max<$type> {
             const TAMES: bool = true;
 
@@ -248,12 +240,7 @@ macro_rules! long_floats {
             // and for the new zero of the losing sign only.
             #[inline(always)]
             fn are_tame(new: &[[u8; $bytes]]) -> bool {
-                const INFINITY: $signed = <$type>::INFINITY.to_bits() as $signed;
-                !any_marked!($signed, new, |bits: $signed| {
-                    let zero = bits ^ <$signed>::MIN;
-                    // The difference is negative for a NaN, the rest for zero of that sign alone.
-                    (INFINITY - (bits & <$signed>::MAX)) | (zero.wrapping_sub(1) & !zero)
-                })
+                !any_special!($type, $bits, new, -0.0)
             }
 
             #[inline(always)]
@@ -288,12 +275,7 @@ macro_rules! long_floats {
             // and for the new zero of the losing sign only.
             #[inline(always)]
             fn are_tame(new: &[[u8; $bytes]]) -> bool {
-                const INFINITY: $signed = <$type>::INFINITY.to_bits() as $signed;
-                !any_marked!($signed, new, |bits: $signed| {
-                    let zero = bits;
-                    // The difference is negative for a NaN, the rest for zero of that sign alone.
-                    (INFINITY - (bits & <$signed>::MAX)) | (zero.wrapping_sub(1) & !zero)
-                })
+                !any_special!($type, $bits, new, 0.0)
             }
 
             #[inline(always)]
@@ -318,7 +300,7 @@ macro_rules! long_floats {
     )*};
 }
 
-long_floats!(f32, i32, ranked_f32, 4; f64, i64, ranked_f64, 8);
+long_floats!(f32, u32, ranked_f32, 4; f64, u64, ranked_f64, 8);
 
 impl Combine<4> for Add<f32> {
     #[inline(always)]
