@@ -16,10 +16,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let lanes = 1usize << arguments.first().copied().unwrap_or(22);
     let threads = NonZeroUsize::new(arguments.get(1).copied().unwrap_or(1)).ok_or("no threads")?;
     let engine = |method| Engine::new().with_threads(threads).with_method(method);
-    let ways = [Method::Direct, Method::Owned, Method::Partitioned].map(engine);
+    let ways = [Method::Direct, Method::Owned, Method::Merged, Method::Partitioned].map(engine);
     let chosen = Engine::new().with_threads(threads);
-    println!("operation,indices,table,lanes,threads,plain,chosen,direct,owned,partitioned");
-    for (name, atomic) in [("get", None), ("set", Some(Atomic::None)), ("add", Some(Atomic::Add))] {
+    println!("operation,indices,table,lanes,threads,plain,chosen,direct,owned,merged,partitioned");
+    let operations =
+        [("get", None), ("set", Some(Atomic::None)), ("add", Some(Atomic::Add)), ("max", Some(Atomic::Max))];
+    for (name, atomic) in operations {
         for (spread, skewed) in [("uniform", false), ("zipf", true)] {
             for log2 in [11, 14, 16, 18, 19, 20, 21, 22, 23, 24, 25, 26] {
                 let size = 1usize << log2;
@@ -28,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let indices = Array::from_values(lanes, indices.map(|x| x as i32))?;
                 let mut source = Array::from_values(lanes, std::iter::repeat(1f32))?;
                 let mut table = Array::from_values(size, std::iter::repeat(1f32))?;
-                let mut best = [f64::MAX; 5];
+                let mut best = [f64::MAX; 6];
                 for _ in 0..7 {
                     let start = Instant::now();
                     match atomic {
@@ -47,9 +49,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                         *best = best.min(start.elapsed().as_secs_f64());
                     }
                 }
-                let [plain, chosen, direct, owned, partitioned] = best.map(|b| b * 1e9 / lanes as f64);
+                let [plain, chosen, direct, owned, merged, partitioned] = best.map(|b| b * 1e9 / lanes as f64);
                 println!(
-                    "{name},{spread},2^{log2},{lanes},{threads},{plain:.3},{chosen:.3},{direct:.3},{owned:.3},{partitioned:.3}"
+                    "{name},{spread},2^{log2},{lanes},{threads},{plain:.3},{chosen:.3},{direct:.3},{owned:.3},{merged:.3},{partitioned:.3}"
                 );
             }
         }

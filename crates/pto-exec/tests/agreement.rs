@@ -32,13 +32,15 @@ fn memory<'a>(instruction: &Instruction, written: &'a mut [u8], inputs: &'a [Vec
 fn engines() -> &'static [Engine] {
     static ENGINES: OnceLock<Vec<Engine>> = OnceLock::new();
     ENGINES.get_or_init(|| {
-        let ways = [(1, Method::Direct), (1, Method::Partitioned), (2, Method::Owned), (2, Method::Partitioned)];
-        let more = [(3, Method::Owned), (3, Method::Partitioned), (8, Method::Owned), (8, Method::Partitioned)];
+        let alone = [(1, Method::Direct), (1, Method::Partitioned)];
+        let several = [2, 3, 8]
+            .map(|threads| [(threads, Method::Owned), (threads, Method::Merged), (threads, Method::Partitioned)]);
         let engine = |backend, (threads, method)| {
             let threads = NonZeroUsize::new(threads).expect("not zero");
             Engine::new().with_backend(backend).with_threads(threads).with_method(method)
         };
-        let each = |backend| ways.into_iter().chain(more).map(move |way| engine(backend, way));
+        let each =
+            |backend| alone.into_iter().chain(several.into_iter().flatten()).map(move |way| engine(backend, way));
         Backend::available().flat_map(each).collect()
     })
 }

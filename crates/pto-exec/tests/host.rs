@@ -23,10 +23,13 @@ fn engines() -> &'static [Engine] {
             (1, Method::Direct),
             (1, Method::Partitioned),
             (2, Method::Owned),
+            (2, Method::Merged),
             (2, Method::Partitioned),
             (3, Method::Owned),
+            (3, Method::Merged),
             (3, Method::Partitioned),
             (8, Method::Owned),
+            (8, Method::Merged),
             (8, Method::Partitioned),
         ];
         let engine = |backend, (threads, method)| {
@@ -331,6 +334,58 @@ fn long_scatters_are_the_same_on_any_number_of_threads() {
             }
         }
     }
+}
+
+/// Tables of the threads' own begin with a value that stands for none: what has it nevertheless arrives like any other.
+#[test]
+fn no_value_gets_lost_when_tables_are_merged() {
+    fn agree<T: Element>(odd: &[T]) {
+        let (slots, lanes) = (400, 600);
+        let numbers = |seed| values::<T>(seed, lanes);
+        let indices: Vec<i32> = random(5).map(|x| (x % slots as u64) as i32).take(lanes).collect();
+        let engine = |threads, method| {
+            Engine::new().with_threads(NonZeroUsize::new(threads).expect("not zero")).with_method(method)
+        };
+        for (seed, at) in [0, 1, 299, 300, 301, 599, lanes].into_iter().enumerate() {
+            let (mut source, table) = (numbers(seed as u64), numbers(90)[..slots].to_vec());
+            // The last time there are none of them.
+            for (k, odd) in odd.iter().enumerate().filter(|_| at < lanes) {
+                source[(at + k) % lanes] = *odd;
+                source[(at + 7 * k + lanes / 2) % lanes] = *odd;
+            }
+            // Sums of floats are never merged, and the bits of a NaN among them are unspecified.
+            let is_float = T::TYPE.class() == ElementClass::Float;
+            for (atomic, table) in [Atomic::None, Atomic::Add, Atomic::Max, Atomic::Min]
+                .into_iter()
+                .filter(|atomic| !(is_float && *atomic == Atomic::Add))
+                .flat_map(|atomic| [(atomic, table.clone()), (atomic, vec![odd[1]; slots])])
+            {
+                let on = |engine: &Engine| {
+                    let mut table = table.clone();
+                    engine.scatter(&mut table, &source, &indices, atomic, OutOfBounds::Undefined).expect("in range");
+                    bytemuck::cast_slice::<_, u8>(&table).to_vec()
+                };
+                let expected = on(&engine(1, Method::Direct));
+                for threads in [2, 3, 8] {
+                    assert_eq!(
+                        on(&engine(threads, Method::Merged)),
+                        expected,
+                        "{atomic}, {threads} threads, {}",
+                        T::TYPE
+                    );
+                }
+            }
+        }
+    }
+    const NONE: u8 = 0xa7;
+    agree::<u32>(&[u32::from_le_bytes([NONE; 4]), 0, u32::MAX]);
+    agree::<i32>(&[i32::from_le_bytes([NONE; 4]), i32::MIN, i32::MAX]);
+    agree::<u64>(&[u64::from_le_bytes([NONE; 8]), 0, u64::MAX]);
+    agree::<i8>(&[i8::from_le_bytes([NONE]), i8::MIN, i8::MAX]);
+    agree::<f32>(&[f32::from_le_bytes([NONE; 4]), f32::NAN, -f32::NAN, 0.0, -0.0, f32::INFINITY, -f32::INFINITY]);
+    agree::<f64>(&[f64::from_le_bytes([NONE; 8]), f64::NAN, 0.0, -0.0, f64::NEG_INFINITY]);
+    agree::<half::f16>(&[half::f16::from_le_bytes([NONE; 2]), half::f16::NAN, half::f16::NEG_INFINITY]);
+    agree::<half::bf16>(&[half::bf16::NAN, half::bf16::from_bits(0x7f81), half::bf16::from_bits(0x8000)]);
 }
 
 /// Slots of large tables are asked for ahead, and those of the last lanes are not: any number of lanes, on the direct ways.

@@ -1,15 +1,16 @@
 //! Which way a scatter goes: the cost rule.
 //!
-//! Three ways, all with the same result:
+//! Four ways, all with the same result:
 //! - **Direct**: one thread, in source order.
 //! - **Owned**: each thread owns a part of the table, reads all index lanes, and carries out those that fall into its
 //!   part. Reading a lane of another's costs about a quarter of carrying one out.
+//! - **Merged**: each thread takes its share of the lanes and carries them out in a table of its own; then these are merged.
+//!   Only where that gives the same bits: replacements, maxima, minima and sums of integers, not sums of floats.
 //! - **Partitioned**: lanes are first sorted by destination, see [`partition`](crate::kernel::partition). Each lane is
 //!   read and written once more, but then every part of the table is visited once, in cache.
 //!
 //! The rule, with the sizes that were measured (`docs/performance.md`):
-//! 1. Fewer than [`PARALLEL_LANES`] lanes do not pay for waking a thread, and a table within the first-level cache
-//!    ([`NEAR_BYTES`]) is updated as fast as lanes can be read: Direct.
+//! 1. Fewer than [`PARALLEL_LANES`] lanes do not pay for waking a thread: Direct.
 //! 2. A partition pays when the table is far beyond the second-level cache ([`SPILL`] times; half as often for a
 //!    scatter on one thread) and the near part of the last level ([`Caches::near_l3`]), when there are enough lanes to fill the
 //!    buckets ([`PARTITION_LANES`], or [`PARTITION_LANES_NEAR`] and one for each line of the table; [`BUCKET_LANES`]), and when lanes are spread. A gather is only sorted where the last level
@@ -17,8 +18,12 @@
 //!    thread, the fewer the larger the table is ([`FILL`]). If more than an eighth of a sample repeats
 //!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
 //!    have most of the work left to do after all have sorted.
-//! 3. Otherwise Owned with several threads, unless more than seven eighths of a sample go to one slot, which leaves nothing for
-//!    the others to do; Direct with one.
+//! 3. Otherwise Merged with several threads, where that may be: with [`MERGED_LANES`] lanes or more, and tables of the threads'
+//!    own that take [`MERGED_BYTES`] for each lane at the most and stay at hand, each in the second-level cache, or all of them in half
+//!    of the near part of the last level.
+//! 4. Otherwise Owned with several threads, unless the table is within the first-level cache ([`NEAR_BYTES`]), where one thread
+//!    updates it as fast as lanes can be read, or more than seven eighths of a sample go to one slot, which leaves nothing for the
+//!    others to do; Direct with one.
 //!
 //! Rows are Owned or Direct: a row that is worth its own cache lines gains nothing from being copied twice.
 
@@ -51,6 +56,12 @@ pub(crate) const FILL: usize = 1 << 23;
 /// Lanes for each line of a table from which on the lines are asked for in order.
 pub(crate) const IN_ORDER: usize = 2;
 
+/// Lanes from which on tables of the threads' own pay.
+pub(crate) const MERGED_LANES: usize = 1 << 17;
+
+/// Bytes of such tables for each lane, all together, up to which they pay.
+pub(crate) const MERGED_BYTES: usize = 2;
+
 /// Bytes of the shortest rows that are written past the caches.
 pub(crate) const STREAMED_ROW: usize = 128;
 
@@ -64,6 +75,9 @@ pub enum Method {
     Direct,
     /// Each thread carries out the lanes that fall into its part of the table.
     Owned,
+    /// Each thread carries out its share of the lanes in a table of its own, and these are merged: replacements of 4 bytes or
+    /// more, maxima, minima and sums of integers. Others are owned.
+    Merged,
     /// Lanes are sorted by destination first.
     Partitioned,
 }
@@ -77,6 +91,8 @@ pub(crate) struct Work {
     pub(crate) caches: Caches,
     /// Values come out of the table: a sorted gather goes through its lanes a third time.
     pub(crate) gathers: bool,
+    /// Threads may have tables of their own that are merged.
+    pub(crate) merges: bool,
 }
 
 /// What the rule knows about the lanes, from a sample of them.
@@ -120,11 +136,25 @@ impl Work {
         !self.caches.is_l3_far() && self.lanes / IN_ORDER >= self.table_bytes / LINE
     }
 
+    /// True if tables of the threads' own pay, where they [may be](Self::merges): each is at hand, and clearing and merging them
+    /// costs less than looking for one's lanes among all.
+    fn pays_merge(&self) -> bool {
+        let own = self.table_bytes.saturating_mul(self.threads);
+        let is_at_hand = match self.caches.is_l3_far() {
+            true => self.table_bytes <= self.caches.l2,
+            false => own <= self.caches.near_l3() / 2,
+        };
+        let enough = self.lanes >= MERGED_LANES && own <= self.lanes.saturating_mul(MERGED_BYTES);
+        self.merges && self.threads > 1 && is_at_hand && enough
+    }
+
     /// The way of a scatter.
     pub(crate) fn method(&self, skew: Skew) -> Method {
         let spread = skew.crowd * 2 <= skew.sampled && skew.repeats * 8 <= skew.sampled;
         if self.pays_partition() && spread {
             Method::Partitioned
+        } else if self.pays_merge() {
+            Method::Merged
         } else if self.threads > 1
             && self.lanes >= PARALLEL_LANES
             && self.table_bytes > NEAR_BYTES
@@ -143,7 +173,8 @@ mod tests {
 
     const MESH: Caches = Caches { l2: 1 << 20, l3: 65 << 20 };
     const CHIPLET: Caches = Caches { l2: 1 << 19, l3: 32 << 20 };
-    const WORK: Work = Work { lanes: 1 << 22, table_bytes: 64 << 20, threads: 2, caches: MESH, gathers: false };
+    const WORK: Work =
+        Work { lanes: 1 << 22, table_bytes: 64 << 20, threads: 2, caches: MESH, gathers: false, merges: false };
 
     /// The way of lanes that are spread.
     fn spread(work: Work) -> Method {
@@ -185,7 +216,7 @@ mod tests {
     fn gathers_are_sorted_where_the_last_level_is_far() {
         use Method::{Direct, Owned, Partitioned};
         let gather = |lanes, times: usize, threads| {
-            spread(Work { threads, lanes, table_bytes: times << 20, gathers: true, caches: MESH })
+            spread(Work { threads, lanes, table_bytes: times << 20, gathers: true, merges: false, caches: MESH })
         };
         assert_eq!((gather(FILL / 32, 32, 1), gather(FILL / 32 - 1, 32, 1)), (Partitioned, Direct));
         assert_eq!((gather(FILL / 16, 32, 2), gather(FILL / 16 - 2, 32, 2)), (Partitioned, Owned));
@@ -217,6 +248,30 @@ mod tests {
         let work = Work { caches: CHIPLET, lanes: 2 << 20, ..WORK };
         assert!(work.asks_in_order() && !Work { lanes: (2 << 20) - 1, ..work }.asks_in_order());
         assert!(!Work { caches: MESH, lanes: 1 << 30, ..work }.asks_in_order());
+    }
+
+    #[test]
+    fn small_tables_are_merged() {
+        use Method::{Direct, Merged, Owned};
+        let work = Work { merges: true, table_bytes: 1 << 20, caches: MESH, ..WORK };
+        assert_eq!((spread(work), spread(Work { merges: false, ..work })), (Merged, Owned));
+        // Each in a second-level cache, or all in half of what is near of the last level.
+        assert_eq!(spread(Work { table_bytes: (1 << 20) + 1, ..work }), Owned);
+        let chiplet = Work { caches: CHIPLET, ..work };
+        assert_eq!(spread(Work { table_bytes: 2 << 20, ..chiplet }), Merged);
+        assert_eq!(spread(Work { table_bytes: (2 << 20) + 1, ..chiplet }), Owned);
+        assert_eq!(spread(Work { threads: 3, table_bytes: 2 << 20, ..chiplet }), Owned);
+        // Lanes.
+        assert_eq!(
+            (spread(Work { lanes: 1 << 20, ..work }), spread(Work { lanes: (1 << 20) - 1, ..work })),
+            (Merged, Owned)
+        );
+        let least = Work { table_bytes: NEAR_BYTES, lanes: MERGED_LANES, ..work };
+        assert_eq!((spread(least), spread(Work { lanes: MERGED_LANES - 1, ..least })), (Merged, Direct));
+        assert_eq!(spread(Work { threads: 1, ..least }), Direct);
+        // Whatever the skew.
+        assert_eq!(least.method(Skew { sampled: 512, crowd: 512, repeats: 511, hottest: 512 }), Merged);
+        assert_eq!(spread(Work { table_bytes: usize::MAX, ..work }), Method::Partitioned);
     }
 
     #[test]

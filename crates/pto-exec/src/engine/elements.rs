@@ -13,7 +13,7 @@ use crate::kernel::bounds::{Bounds, Part};
 use crate::kernel::cache::Caches;
 use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run};
 use crate::kernel::gather::{gather, gather_resolving};
-use crate::kernel::kind::{Kernel, PartLanes, WholeLanes, kernel};
+use crate::kernel::kind::{Kernel, PartLanes, Table, WholeLanes, kernel};
 use crate::kernel::partition::{BUCKET_LANES, Chunking, Partition, Split, entry_bytes};
 use crate::kernel::simd::Streams;
 
@@ -22,6 +22,9 @@ pub(super) const LEAST_MEMORY: usize = 4 << 20;
 
 /// Lanes that are looked at and then carried out while they are in the first-level cache.
 const UNDO_LANES: usize = 4096;
+
+/// Bytes of a table that are merged at a time, a multiple of all elements' sizes.
+const MERGED_PART: usize = 1 << 14;
 
 impl Engine {
     /// True if this many lanes get more than the caller's thread.
@@ -67,7 +70,11 @@ impl Engine {
         if lanes < PARALLEL_LANES && self.method.is_none() {
             return scatter.direct(table);
         }
-        let work = self.work(lanes, capacity.saturating_mul(scatter.kernel.size()));
+        let size = scatter.kernel.size();
+        let work = Work {
+            merges: scatter.kernel.merges() && run.payload.step == 1,
+            ..self.work(lanes, capacity.saturating_mul(size))
+        };
         let is_direct = match self.method {
             Some(method) => method == Method::Direct,
             None => !self.is_parallel(lanes) && !work.pays_partition(),
@@ -76,13 +83,17 @@ impl Engine {
         if is_direct || *lookup.map != AddressMap::Linear {
             return scatter.direct(table);
         }
-        let table = &mut table[..capacity * scatter.kernel.size()];
+        let table = &mut table[..capacity * size];
         let sample = Sample::draw(self.backend, lookup, run);
         let part = Split::of(capacity, work.buckets()).map_or(capacity, Split::bucket_length);
         let method = self.method.unwrap_or_else(|| work.method(sample.skew(part)));
         match method {
             Method::Direct => scatter.direct(table),
             Method::Owned => scatter.owned(table, &sample),
+            Method::Merged => match work.merges.then(|| scatter.merged(table)).flatten() {
+                Some(outside) => Ok(outside),
+                None => scatter.owned(table, &sample),
+            },
             Method::Partitioned => match scatter.partitioned(table, &work) {
                 Ok(done) => done,
                 Err(table) => scatter.owned(table, &sample),
@@ -216,37 +227,71 @@ impl Scatter<'_> {
 
     /// As [`direct`](Self::direct), looking at lanes just before they are carried out, in `memory` as long as the table.
     fn direct_with_undo(&self, table: &mut [u8], memory: &mut [u8]) -> Result<usize, Outside> {
-        let Self { engine, kernel, lookup, run, tile } = *self;
         save(memory, table);
-        let done = match self.whole_words() {
-            Some(words) => {
-                let lanes = WholeLanes { words, capacity: lookup.resolver.capacity };
-                kernel.scatter_looking(engine.backend, table, lanes, self.values())
-            }
-            None => (0..run.length).step_by(UNDO_LANES).all(|from| {
-                let run = run.part(from, run.length.min(from + UNDO_LANES));
-                let scatter = &mut |moved: Moved<'_>| kernel.scatter(engine.backend, table, moved, tile);
-                let looked = engine.check_lanes(&lookup, run);
-                looked.map(|()| lookup.for_each_block(engine.backend, run, scatter)).is_ok()
-            }),
-        };
-        if done {
+        if self.looking(self.run, table, Table::Given).is_some() {
             return Ok(0);
         }
         table.copy_from_slice(memory);
         Err(Outside)
     }
 
+    /// Lanes of the run, on this thread, in source order, each looked at just before it is carried out; returns how many were
+    /// out of range. `None` as soon as one may not be there, or, in a table of a thread's own, has a value that cannot be
+    /// merged.
+    fn looking(&self, run: Run, table: &mut [u8], kind: Table) -> Option<usize> {
+        let Self { engine, kernel, lookup, tile, .. } = *self;
+        if let Some(words) = self.whole_words(run) {
+            let lanes = WholeLanes { words, capacity: lookup.resolver.capacity };
+            return kernel.scatter_looking(engine.backend, table, lanes, self.values(run), kind).then_some(0);
+        }
+        let mut outside = 0;
+        for from in (0..run.length).step_by(UNDO_LANES) {
+            let run = run.part(from, run.length.min(from + UNDO_LANES));
+            engine.check_lanes(&lookup, run).ok()?;
+            if kind == Table::Own && !kernel.may_merge(engine.backend, self.values(run)) {
+                return None;
+            }
+            let scatter = &mut |moved: Moved<'_>| kernel.scatter(engine.backend, table, moved, tile);
+            outside += lookup.for_each_block(engine.backend, run, scatter);
+        }
+        Some(outside)
+    }
+
     /// The lanes, if they are their own offsets and values follow each other as they do.
-    fn whole_words(&self) -> Option<&[[u8; 4]]> {
-        let dense = self.lookup.is_narrow() && self.run.payload.step == 1;
-        if dense { self.lookup.whole(self.run) } else { None }
+    fn whole_words(&self, run: Run) -> Option<&[[u8; 4]]> {
+        let dense = self.lookup.is_narrow() && run.payload.step == 1;
+        if dense { self.lookup.whole(run) } else { None }
     }
 
     /// The values, if they follow each other.
-    fn values(&self) -> &[u8] {
+    fn values(&self, run: Run) -> &[u8] {
         let size = self.kernel.size();
-        &self.tile[self.run.payload.start * size..][..self.run.length * size]
+        &self.tile[run.payload.start * size..][..run.length * size]
+    }
+
+    /// Each thread scatters its lanes into a table of its own, and these are merged in the order of the lanes. `None`, with
+    /// nothing written, if there is no memory for them, a lane that may not be there, or a value that cannot be merged.
+    fn merged(&self, table: &mut [u8]) -> Option<usize> {
+        let Self { engine, kernel, run, .. } = *self;
+        let (length, cuts) = (table.len(), cuts(run.length, engine.threads.get()));
+        let bytes = length.checked_mul(cuts.len()).filter(|bytes| (1..=engine.memory_cap).contains(bytes))?;
+        engine.scratch.with(bytes, |memory| {
+            let memory = memory?;
+            let tasks = cuts.into_iter().zip(memory.chunks_mut(length)).collect();
+            let outside = engine.each(tasks, |((from, to), own)| {
+                kernel.clear(own);
+                self.looking(run.part(from, to), own, Table::Own)
+            });
+            let outside = outside.into_iter().sum::<Option<usize>>()?;
+            // So short that a part stays in the first-level cache while all tables are merged into it.
+            let part = MERGED_PART.min(length);
+            engine.each(table.chunks_mut(part).enumerate().collect(), |(i, table): (usize, &mut [u8])| {
+                for own in memory.chunks(length) {
+                    kernel.merge(engine.backend, table, &own[i * part..][..table.len()]);
+                }
+            });
+            Some(outside)
+        })
     }
 
     /// Each thread scatters what falls into its part of the table.
@@ -254,7 +299,7 @@ impl Scatter<'_> {
         let Self { engine, kernel, lookup, run, tile } = *self;
         let capacity = lookup.resolver.capacity;
         let parts = sample.parts(capacity, engine.threads.get());
-        let words = self.whole_words();
+        let words = self.whole_words(run);
         if let Some(words) = words.filter(|_| self.undo_is_cheaper(table)) {
             let (whole, bytes) = (WholeLanes { words, capacity }, table.len());
             let scatter = |memory: &mut [u8]| self.owned_with_undo(table, &parts, whole, memory);
@@ -266,7 +311,7 @@ impl Scatter<'_> {
         let outside = engine.each(split_parts(table, &parts, kernel.size()), |(part, table)| {
             if let Some(words) = words {
                 let whole = WholeLanes { words, capacity: u64::MAX };
-                kernel.scatter_part(engine.backend, table, PartLanes { whole, part }, self.values());
+                kernel.scatter_part(engine.backend, table, PartLanes { whole, part }, self.values(run));
                 return 0;
             }
             let lookup = Lookup { resolver: lookup.resolver.within(part), ..lookup };
@@ -290,7 +335,7 @@ impl Scatter<'_> {
         let tasks = split_parts(table, parts, size).into_iter().zip(memories).collect();
         let done = engine.each(tasks, |((part, table), memory)| {
             save(memory, table);
-            kernel.scatter_part(engine.backend, table, PartLanes { whole, part }, self.values())
+            kernel.scatter_part(engine.backend, table, PartLanes { whole, part }, self.values(self.run))
         });
         // Every thread looks at every lane.
         if done.into_iter().all(|done| done) {

@@ -144,7 +144,14 @@ impl Engine {
 
     /// The work of a scatter, for the cost rule.
     fn work(&self, lanes: usize, table_bytes: usize) -> cost::Work {
-        cost::Work { lanes, table_bytes, threads: self.threads.get(), caches: Caches::get(), gathers: false }
+        cost::Work {
+            lanes,
+            table_bytes,
+            threads: self.threads.get(),
+            caches: Caches::get(),
+            gathers: false,
+            merges: false,
+        }
     }
 
     /// Calls `work` once for each item, on as many threads as the engine has, and returns the results in order.

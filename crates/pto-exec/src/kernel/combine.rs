@@ -6,6 +6,16 @@ use half::{bf16, f16};
 
 use super::simd::{Backend, Simd, Task, run_plain};
 
+/// How slots that threads combined in tables of their own, each its lanes, become those of one table.
+pub(crate) enum Merging<const N: usize> {
+    /// Not at all: what comes out depends on the order of all lanes, as sums of floats do.
+    Never,
+    /// They are combined as lanes are, and began with this, which changes nothing.
+    Neutral([u8; N]),
+    /// One that was written takes the place of another. It began with this, so that no lane may have that value.
+    Unused([u8; N]),
+}
+
 /// An operation on elements of `N` bytes.
 pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
     /// The old content matters: the machine's own loads ask for a slot's cache line early.
@@ -13,6 +23,9 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
 
     /// [`are_tame`](Self::are_tame) can be true: there is a quicker way for values that are no special case.
     const TAMES: bool = false;
+
+    /// How tables that threads combined on their own become one.
+    const MERGING: Merging<N> = Merging::Never;
 
     /// New values are made ready many at a time, by [`widen`](Self::widen), before they are combined one by one.
     const WIDENS: bool = false;
@@ -80,6 +93,9 @@ pub(crate) struct Min<T>(PhantomData<T>);
 impl<const N: usize> Combine<N> for Replace {
     const READS: bool = false;
 
+    // Hardly ever a value of 4 bytes or more; of shorter ones there are too few.
+    const MERGING: Merging<N> = if N < 4 { Merging::Never } else { Merging::Unused([0xa7; N]) };
+
     #[inline(always)]
     fn combine<S: Simd>(_: S, _: [u8; N], new: [u8; N]) -> [u8; N] {
         new
@@ -94,12 +110,16 @@ impl<const N: usize> Combine<N> for Replace {
 macro_rules! integers {
     ($($type:ty),*) => {$(
         impl Combine<{ size_of::<$type>() }> for Add<$type> {
+            const MERGING: Merging<{ size_of::<$type>() }> = Merging::Neutral(<$type>::to_le_bytes(0));
+
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
                 <$type>::from_le_bytes(old).wrapping_add(<$type>::from_le_bytes(new)).to_le_bytes()
             }
         }
         impl Combine<{ size_of::<$type>() }> for Max<$type> {
+            const MERGING: Merging<{ size_of::<$type>() }> = Merging::Neutral(<$type>::to_le_bytes(<$type>::MIN));
+
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
                 <$type>::from_le_bytes(old).max(<$type>::from_le_bytes(new)).to_le_bytes()
@@ -113,6 +133,8 @@ macro_rules! integers {
             }
         }
         impl Combine<{ size_of::<$type>() }> for Min<$type> {
+            const MERGING: Merging<{ size_of::<$type>() }> = Merging::Neutral(<$type>::to_le_bytes(<$type>::MAX));
+
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
                 <$type>::from_le_bytes(old).min(<$type>::from_le_bytes(new)).to_le_bytes()
@@ -172,6 +194,8 @@ ranked! {
 macro_rules! short_floats {
     ($($type:ty, $ranked:ident);*) => {$(
         impl Combine<2> for Max<$type> {
+            const MERGING: Merging<2> = Merging::Neutral(<$type>::NAN.to_le_bytes());
+
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
                 $ranked::larger(old, new)
@@ -187,6 +211,8 @@ macro_rules! short_floats {
         }
 
         impl Combine<2> for Min<$type> {
+            const MERGING: Merging<2> = Merging::Neutral(<$type>::NAN.to_le_bytes());
+
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
                 $ranked::smaller(old, new)
@@ -230,6 +256,7 @@ macro_rules! long_floats {
     ($($type:ty, $bits:ty, $ranked:ident, $bytes:literal);*) => {$(
         impl Combine<$bytes> for Max<$type> {
             const TAMES: bool = true;
+            const MERGING: Merging<$bytes> = Merging::Neutral(<$type>::NAN.to_le_bytes());
 
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {
@@ -265,6 +292,7 @@ macro_rules! long_floats {
 
         impl Combine<$bytes> for Min<$type> {
             const TAMES: bool = true;
+            const MERGING: Merging<$bytes> = Merging::Neutral(<$type>::NAN.to_le_bytes());
 
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; $bytes], new: [u8; $bytes]) -> [u8; $bytes] {

@@ -11,7 +11,7 @@ use pto_isa::{Atomic, ElementType};
 use super::BLOCK;
 use super::apply::{Apply, Asks};
 use super::bounds::Part;
-use super::combine::Combine;
+use super::combine::{Combine, Merging};
 use super::elements::Moved;
 use super::lanes::Strided;
 use super::offsets::{AnyOffsets, KEEP, KeptLanes, Offsets, Word};
@@ -32,14 +32,33 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
     fn scatter_part(&self, backend: Backend, table: &mut [u8], lanes: PartLanes<'_>, values: &[u8]) -> bool;
 
     /// Combines lanes that are their own offsets, in order, looking at them on the way: false as soon as one is at or
-    /// beyond the capacity.
-    fn scatter_looking(&self, backend: Backend, table: &mut [u8], lanes: WholeLanes<'_>, values: &[u8]) -> bool;
+    /// beyond the capacity, or has a value that [may not](Self::may_merge) go to such a table.
+    fn scatter_looking(
+        &self,
+        backend: Backend,
+        table: &mut [u8],
+        lanes: WholeLanes<'_>,
+        values: &[u8],
+        kind: Table,
+    ) -> bool;
 
     /// Combines rows of `tile` into those of `table`, in order.
     fn scatter_rows(&self, backend: Backend, table: &mut [u8], block: RowBlock<'_>, tile: &[u8]);
 
     /// Combines the entries of a partition into their bucket's part of the table, piece by piece.
     fn apply(&self, backend: Backend, table: &mut [u8], pieces: &[&[u8]], asks: Asks);
+
+    /// True if threads may combine in tables of their own that are [merged](Self::merge) in the order of their lanes.
+    fn merges(&self) -> bool;
+
+    /// Makes a table of a thread's own ready.
+    fn clear(&self, own: &mut [u8]);
+
+    /// True if these values may be combined in a table of a thread's own.
+    fn may_merge(&self, backend: Backend, values: &[u8]) -> bool;
+
+    /// Combines a table of a thread's own into another of the same length.
+    fn merge(&self, backend: Backend, table: &mut [u8], own: &[u8]);
 
     /// Combines elements in an order of their own, `(offset in the table, position in the tile)` each.
     fn scatter_ordered(&self, backend: Backend, table: &mut [u8], order: &[(u64, usize)], tile: &[u8]);
@@ -51,6 +70,15 @@ pub(crate) struct WholeLanes<'a> {
     pub(crate) words: &'a [[u8; 4]],
     /// What they have to be below of; [`u64::MAX`] for those that were looked at.
     pub(crate) capacity: u64,
+}
+
+/// Whose table lanes are carried out in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Table {
+    /// The caller's.
+    Given,
+    /// A thread's own, to be merged.
+    Own,
 }
 
 /// Lanes of which those that fall into a part of a table are wanted.
@@ -152,9 +180,16 @@ impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
         backend.run(ScatterPart { table, lanes, values, combine: PhantomData::<C> })
     }
 
-    fn scatter_looking(&self, backend: Backend, table: &mut [u8], lanes: WholeLanes<'_>, values: &[u8]) -> bool {
+    fn scatter_looking(
+        &self,
+        backend: Backend,
+        table: &mut [u8],
+        lanes: WholeLanes<'_>,
+        values: &[u8],
+        kind: Table,
+    ) -> bool {
         let (table, values) = (table.as_chunks_mut::<N>().0, values.as_chunks::<N>().0);
-        backend.run(ScatterLooking { table, lanes, values, combine: PhantomData::<C> })
+        backend.run(ScatterLooking { table, lanes, values, kind, combine: PhantomData::<C> })
     }
 
     fn scatter_rows(&self, backend: Backend, table: &mut [u8], block: RowBlock<'_>, tile: &[u8]) {
@@ -165,6 +200,25 @@ impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
     fn apply(&self, backend: Backend, table: &mut [u8], pieces: &[&[u8]], asks: Asks) {
         let table = table.as_chunks_mut::<N>().0;
         C::enter(backend, Apply { table, pieces, asks, combine: PhantomData::<C> });
+    }
+
+    fn merges(&self) -> bool {
+        !matches!(C::MERGING, Merging::Never)
+    }
+
+    fn clear(&self, own: &mut [u8]) {
+        if let Merging::Neutral(first) | Merging::Unused(first) = C::MERGING {
+            own.as_chunks_mut::<N>().0.fill(first);
+        }
+    }
+
+    fn may_merge(&self, backend: Backend, values: &[u8]) -> bool {
+        backend.run(MayMerge { values: values.as_chunks::<N>().0, combine: PhantomData::<C> })
+    }
+
+    fn merge(&self, backend: Backend, table: &mut [u8], own: &[u8]) {
+        let (table, own) = (table.as_chunks_mut::<N>().0, own.as_chunks::<N>().0);
+        backend.run(Merge { table, own, combine: PhantomData::<C> });
     }
 
     fn scatter_ordered(&self, backend: Backend, table: &mut [u8], order: &[(u64, usize)], tile: &[u8]) {
@@ -206,6 +260,7 @@ struct ScatterLooking<'a, const N: usize, C> {
     table: &'a mut [[u8; N]],
     lanes: WholeLanes<'a>,
     values: &'a [[u8; N]],
+    kind: Table,
     combine: PhantomData<C>,
 }
 
@@ -214,11 +269,14 @@ impl<const N: usize, C: Combine<N>> Task for ScatterLooking<'_, N, C> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> bool {
-        let Self { table, lanes: WholeLanes { words, capacity }, values, .. } = self;
+        let Self { table, lanes: WholeLanes { words, capacity }, values, kind, .. } = self;
         // All values are handed over each time, so that the next block's can be asked for.
         for (i, words) in words.chunks(BLOCK).enumerate() {
             let Some(offsets) = Offsets::look(simd, words, capacity) else { return false };
             let run = Strided { start: i * BLOCK, step: 1 };
+            if kind == Table::Own && !may_merge::<N, C>(&values[run.start..][..words.len()]) {
+                return false;
+            }
             transfer::scatter::<N, C, _, S>(simd, table, offsets, values, run);
         }
         true
@@ -321,6 +379,63 @@ impl<const N: usize, C: Combine<N>> Task for Ordered<'_, N, C> {
         for &(offset, position) in self.order {
             let slot = &mut self.table[offset as usize];
             *slot = C::combine(simd, *slot, self.tile[position]);
+        }
+    }
+}
+
+/// True if values, fewer than 2^32, may go to a table of a thread's own.
+#[inline(always)]
+fn may_merge<const N: usize, C: Combine<N>>(values: &[[u8; N]]) -> bool {
+    let Merging::Unused(unused) = C::MERGING else { return true };
+    // Counted in numbers as wide as a value: what the vector unit does in the fewest instructions.
+    macro_rules! count {
+        ($bits:ty) => {{
+            let unused = <$bits>::from_le_bytes(bytemuck::pod_read_unaligned(&unused));
+            let values = bytemuck::cast_slice::<_, [u8; size_of::<$bits>()]>(values);
+            values.iter().map(|value| <$bits>::from(<$bits>::from_le_bytes(*value) == unused)).sum::<$bits>()
+        }};
+    }
+    match N {
+        4 => count!(u32) == 0,
+        8 => count!(u64) == 0,
+        _ => !values.contains(&unused),
+    }
+}
+
+struct MayMerge<'a, const N: usize, C> {
+    values: &'a [[u8; N]],
+    combine: PhantomData<C>,
+}
+
+impl<const N: usize, C: Combine<N>> Task for MayMerge<'_, N, C> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> bool {
+        may_merge::<N, C>(self.values)
+    }
+}
+
+struct Merge<'a, const N: usize, C> {
+    table: &'a mut [[u8; N]],
+    own: &'a [[u8; N]],
+    combine: PhantomData<C>,
+}
+
+impl<const N: usize, C: Combine<N>> Task for Merge<'_, N, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Self { table, own, .. } = self;
+        match C::MERGING {
+            Merging::Never => {}
+            Merging::Neutral(_) => C::combine_row(simd, table, own),
+            Merging::Unused(unused) => {
+                for (slot, new) in table.iter_mut().zip(own) {
+                    *slot = if *new == unused { *slot } else { *new };
+                }
+            }
         }
     }
 }
