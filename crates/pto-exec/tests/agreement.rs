@@ -32,6 +32,8 @@ fn memory<'a>(instruction: &Instruction, written: &'a mut [u8], inputs: &'a [Vec
 fn engines() -> &'static [Engine] {
     static ENGINES: OnceLock<Vec<Engine>> = OnceLock::new();
     ENGINES.get_or_init(|| {
+        // No transfer is cut into more parts than there are threads. Where tests share a process, the first has made them.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(8).build_global();
         let alone = [(1, Method::Direct), (1, Method::Partitioned)];
         let several = [2, 3, 8]
             .map(|threads| [(threads, Method::Owned), (threads, Method::Merged), (threads, Method::Partitioned)]);

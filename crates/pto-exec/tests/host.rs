@@ -19,6 +19,8 @@ const GUARD: usize = 16;
 fn engines() -> &'static [Engine] {
     static ENGINES: OnceLock<Vec<Engine>> = OnceLock::new();
     ENGINES.get_or_init(|| {
+        // No transfer is cut into more parts than there are threads. Where tests share a process, the first has made them.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(8).build_global();
         let ways = [
             (1, Method::Direct),
             (1, Method::Partitioned),
@@ -502,6 +504,38 @@ fn the_memory_cap_holds_and_changes_nothing() {
     }
 }
 
+/// However many threads are asked for, there are no more parts than threads that there are.
+#[test]
+fn any_number_of_threads_may_be_asked_for() {
+    let (lanes, rows) = (1 << 16, 1 << 10);
+    let indices: Vec<u32> = random(1).map(|x| (x % 50_000) as u32).take(lanes).collect();
+    let row_indices: Vec<u32> = indices.iter().map(|index| index % rows as u32).collect();
+    let source = values::<i32>(2, lanes);
+    let few = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
+    let run = |engine: &Engine| {
+        let (mut table, mut read) = (values::<i32>(3, 50_000), vec![0; lanes]);
+        engine.scatter(&mut table, &source, &indices, Atomic::Add, OutOfBounds::Undefined).expect("in range");
+        engine.gather(&mut read, &table, &indices, OutOfBounds::Undefined).expect("in range");
+        let mut by_row = vec![0; rows * 8];
+        let (to, from) = (ViewMut::new(&mut by_row, rows, 8), View::new(&source, lanes / 8, 8));
+        let row_indices = &row_indices[..lanes / 8];
+        let (to, from) = (to.expect("fits"), from.expect("fits"));
+        engine.scatter_rows(to, from, row_indices, Atomic::Add, OutOfBounds::Undefined).expect("in range");
+        let mut found = vec![0; lanes];
+        let (to, from) = (ViewMut::new(&mut found, lanes / 8, 8), View::new(&by_row, rows, 8));
+        let (to, from) = (to.expect("fits"), from.expect("fits"));
+        engine.gather_rows(to, from, row_indices, OutOfBounds::Undefined).expect("in range");
+        (table, read, by_row, found)
+    };
+    let alone = run(&Engine::new().with_threads(NonZeroUsize::MIN));
+    for method in [None, Some(Method::Owned), Some(Method::Merged), Some(Method::Partitioned)] {
+        let engine = Engine::new().with_threads(NonZeroUsize::MAX);
+        let engine = method.into_iter().fold(engine, Engine::with_method);
+        assert!(run(&engine) == alone, "{method:?}");
+        assert!(few.install(|| run(&engine)) == alone, "{method:?} in a pool of one");
+    }
+}
+
 #[test]
 fn calls_that_make_no_sense_are_refused() {
     let engine = Engine::shared();
@@ -528,9 +562,25 @@ fn calls_that_make_no_sense_are_refused() {
     assert!(matches!(rows, Err(Fault::Shape { .. })));
     assert!(matches!(View::strided(&[0u8; 9], 2, 4, 3), Err(Fault::Overlap { .. })));
     assert!(matches!(View::strided(&[0u8; 9], 3, 3, usize::MAX), Err(Fault::View { .. })));
+    // No signed index reaches the last of these rows.
+    assert!(matches!(View::<u8>::strided(&[], usize::MAX, 0, 0), Err(Fault::View { .. })));
+    assert!(View::<u8>::strided(&[], isize::MAX as usize, 0, 0).is_ok());
 }
 
 /// Tables without columns, payloads without rows: nothing to do, and nothing done.
+#[test]
+fn a_lower_cap_gives_memory_back() {
+    let engine = Engine::new().with_threads(NonZeroUsize::MIN).with_method(Method::Partitioned);
+    let indices: Vec<u32> = random(1).map(|x| (x % 1000) as u32).take(1 << 16).collect();
+    let mut table = vec![0u32; 1000];
+    engine.scatter(&mut table, &indices, &indices, Atomic::Add, OutOfBounds::Undefined).expect("in range");
+    let held = engine.held_memory();
+    assert!(held > 0);
+    let engine = engine.with_memory_cap(held);
+    assert_eq!(engine.held_memory(), held);
+    assert_eq!(engine.with_memory_cap(held - 1).held_memory(), 0);
+}
+
 #[test]
 fn empty_shapes_are_fine() {
     for engine in engines() {

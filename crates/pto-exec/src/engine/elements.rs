@@ -33,7 +33,7 @@ impl Engine {
             None => lanes >= PARALLEL_LANES,
             Some(method) => method != Method::Direct,
         };
-        enough && self.threads.get() > 1
+        enough && self.workers() > 1
     }
 
     /// Looks at all lanes, if no policy says what to do with those out of range.
@@ -42,7 +42,7 @@ impl Engine {
             return Ok(());
         }
         let outside = if self.is_parallel(run.length) {
-            let cuts = cuts(run.length, self.threads.get());
+            let cuts = cuts(run.length, self.workers());
             self.each(cuts, |(from, to)| self.count_outside(lookup, run.part(from, to))).into_iter().sum()
         } else {
             self.count_outside(lookup, run)
@@ -122,8 +122,8 @@ impl Engine {
             return self.gather_part((out, on_fault), &lookup, run, tile, table);
         }
         let mut rest = &mut tile[run.payload.start * size..][..run.length * size];
-        let mut tasks = Vec::with_capacity(self.threads.get());
-        for (from, to) in cuts(run.length, self.threads.get()) {
+        let mut tasks = Vec::new();
+        for (from, to) in cuts(run.length, self.workers()) {
             let (mine, others) = core::mem::take(&mut rest).split_at_mut((to - from) * size);
             rest = others;
             let mut run = run.part(from, to);
@@ -273,7 +273,7 @@ impl Scatter<'_> {
     /// nothing written, if there is no memory for them, a lane that may not be there, or a value that cannot be merged.
     fn merged(&self, table: &mut [u8]) -> Option<usize> {
         let Self { engine, kernel, run, .. } = *self;
-        let (length, cuts) = (table.len(), cuts(run.length, engine.threads.get()));
+        let (length, cuts) = (table.len(), cuts(run.length, engine.workers()));
         let bytes = length.checked_mul(cuts.len()).filter(|bytes| (1..=engine.memory_cap).contains(bytes))?;
         engine.scratch.with(bytes, |memory| {
             let memory = memory?;
@@ -298,7 +298,7 @@ impl Scatter<'_> {
     fn owned(&self, table: &mut [u8], sample: &Sample) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, run, tile } = *self;
         let capacity = lookup.resolver.capacity;
-        let parts = sample.parts(capacity, engine.threads.get());
+        let parts = sample.parts(capacity, engine.workers());
         let words = self.whole_words(run);
         if let Some(words) = words.filter(|_| self.undo_is_cheaper(table)) {
             let (whole, bytes) = (WholeLanes { words, capacity }, table.len());
@@ -351,7 +351,7 @@ impl Scatter<'_> {
         if engine.memory_cap < LEAST_MEMORY {
             return Err(table);
         }
-        let (buckets, threads) = (work.buckets(), engine.threads.get());
+        let (buckets, threads) = (work.buckets(), work.threads);
         let Some(split) = Split::of(table.len() / kernel.size(), buckets) else { return Err(table) };
         let entry = entry_bytes(kernel.size());
         let Some((round, chunking)) = rounds(run.length, engine.memory_cap / entry / threads, buckets, threads) else {
@@ -383,7 +383,7 @@ impl Scatter<'_> {
         memory: ChunksMut<'_, u8>,
     ) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, tile, .. } = *self;
-        let tasks = cuts(run.length, engine.threads.get()).into_iter().zip(memory).collect();
+        let tasks = cuts(run.length, work.threads).into_iter().zip(memory).collect();
         let partitions = engine.each(tasks, |((from, to), region)| {
             let partition = Partition { lookup, run: run.part(from, to), split, chunking };
             let (buckets, outside) = partition.write(engine.backend, kernel.size(), tile, region);
@@ -395,8 +395,7 @@ impl Scatter<'_> {
         }
         let entry = entry_bytes(kernel.size());
         let buckets: Vec<_> = table.chunks_mut(split.bucket_length() * kernel.size()).enumerate().collect();
-        // As many as there are: whoever asks for more threads than the pool has would ask for lines far too early.
-        let (count, threads) = (buckets.len(), engine.threads.get().min(rayon::current_num_threads()));
+        let (count, threads) = (buckets.len(), work.threads);
         let asks_in_order = work.asks_in_order();
         engine.each(buckets, |(bucket, table): (usize, &mut [u8])| {
             // Threads take parts from a queue, and so mostly by turns.

@@ -20,7 +20,8 @@ use scratch::Scratch;
 /// Carries out gathers and scatters: threads, memory and instruction set are its, results do not depend on them.
 ///
 /// The functions of [`host`](crate::host) and [`Plan::run`](crate::Plan::run) use a [shared](Self::shared) one with
-/// all cores. Threads are those of [rayon](https://docs.rs/rayon)'s global pool.
+/// all cores. Threads are the caller and those of its [rayon](https://docs.rs/rayon) pool: the global one, unless the caller is
+/// a thread of another.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -74,7 +75,8 @@ impl Engine {
 
     /// The same with at most this many threads at work in a call. One means the caller's own.
     ///
-    /// Small transfers stay on the caller's thread whatever this is.
+    /// Small transfers stay on the caller's thread whatever this is, and no transfer is cut into more parts than there are
+    /// threads for.
     #[must_use]
     pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
         self.threads = threads;
@@ -102,12 +104,16 @@ impl Engine {
     #[must_use]
     pub fn with_memory_cap(mut self, bytes: usize) -> Self {
         self.memory_cap = bytes;
+        if self.held_memory() > bytes {
+            self.release_memory();
+        }
         self
     }
 
     /// The same with one way for all scatters instead of the one that costs least; for measurements and tests.
     ///
-    /// A way that a scatter cannot go, such as sorting a table of unusual strides, is replaced by the direct one.
+    /// A way that a scatter cannot go is replaced by the direct one (a table of unusual strides), or by the owned one (no memory
+    /// for sorting, values that cannot be merged).
     #[must_use]
     pub fn with_method(mut self, method: Method) -> Self {
         self.method = Some(method);
@@ -126,7 +132,7 @@ impl Engine {
         self.backend
     }
 
-    /// Gives back the memory that the last scatter left for the next one.
+    /// Gives back the memory that the last scatter left for the next one; that of one that is under way, when it is done.
     pub fn release_memory(&self) {
         self.scratch.release();
     }
@@ -142,21 +148,25 @@ impl Engine {
         self.takes_few
     }
 
+    /// How many threads a large transfer gets: as many as were asked for, but no more than there are.
+    fn workers(&self) -> usize {
+        // Whoever wants one thread need not start the others.
+        if self.threads.get() == 1 {
+            return 1;
+        }
+        // A caller from outside works beside those of the pool.
+        let outside = usize::from(rayon::current_thread_index().is_none());
+        self.threads.get().min(rayon::current_num_threads() + outside)
+    }
+
     /// The work of a scatter, for the cost rule.
     fn work(&self, lanes: usize, table_bytes: usize) -> cost::Work {
-        cost::Work {
-            lanes,
-            table_bytes,
-            threads: self.threads.get(),
-            caches: Caches::get(),
-            gathers: false,
-            merges: false,
-        }
+        cost::Work { lanes, table_bytes, threads: self.workers(), caches: Caches::get(), gathers: false, merges: false }
     }
 
     /// Calls `work` once for each item, on as many threads as the engine has, and returns the results in order.
     fn each<T: Send, R: Send>(&self, items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-        let workers = self.threads.get().min(items.len());
+        let workers = self.workers().min(items.len());
         if workers <= 1 {
             return items.into_iter().map(work).collect();
         }

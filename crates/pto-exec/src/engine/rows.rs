@@ -29,7 +29,7 @@ impl Engine {
             None => rows.saturating_mul(elements * size) >= PARALLEL_BYTES,
             Some(method) => method != Method::Direct,
         };
-        enough && self.threads.get() > 1
+        enough && self.workers() > 1
     }
 
     /// True if rows of this many elements that replace others in a table are written past the caches: the table is far
@@ -71,7 +71,7 @@ impl Engine {
             return Ok(scatter(lookup, table));
         }
         let parts = Sample::draw(self.backend, Lookup { map: &AddressMap::Linear, ..lookup }, run)
-            .parts(lookup.resolver.capacity, self.threads.get());
+            .parts(lookup.resolver.capacity, self.workers());
         let outside = self.each(split_parts(table, &parts, stride.saturating_mul(size)), |(part, table)| {
             scatter(Lookup { resolver: lookup.resolver.within(part), ..lookup }, table)
         });
@@ -107,8 +107,8 @@ impl Engine {
             return Ok(collect(run, tile));
         }
         let mut rest = &mut tile[run.payload.start * size..];
-        let mut tasks = Vec::with_capacity(self.threads.get());
-        for (from, to) in cuts(run.length, self.threads.get()) {
+        let mut tasks = Vec::new();
+        for (from, to) in cuts(run.length, self.workers()) {
             let length = ((to - from) * run.payload.step * size).min(rest.len());
             let (mine, others) = core::mem::take(&mut rest).split_at_mut(length);
             rest = others;

@@ -2,7 +2,7 @@
 
 use pto_isa::ElementType;
 
-use super::cost::{Method, Work};
+use super::cost::{Method, PARALLEL_LANES, Work};
 use super::elements::LEAST_MEMORY;
 use super::share::Sample;
 use super::{Engine, cuts};
@@ -25,6 +25,10 @@ impl Engine {
         tile: &mut [u8],
         table: &[u8],
     ) -> Option<Result<usize, Outside>> {
+        // Small ones first: choosing a way must not take longer than going it.
+        if run.length < PARALLEL_LANES && self.method.is_none() {
+            return None;
+        }
         let (size, capacity) = (element.size() as usize, lookup.resolver.capacity as usize);
         let work = Work { gathers: true, ..self.work(run.length, capacity.saturating_mul(size)) };
         let wanted = self.method.map_or_else(|| work.pays_partition(), |method| method == Method::Partitioned);
@@ -42,7 +46,7 @@ impl Engine {
                 return None;
             }
         }
-        let threads = self.threads.get();
+        let threads = work.threads;
         let chunking = Chunking::of(words.len().div_ceil(threads), buckets);
         let region = chunking.entries() * PLACE_BYTES;
         let bytes = region.checked_mul(threads)?;
@@ -50,7 +54,8 @@ impl Engine {
             return None;
         }
         let tile = &mut tile[run.payload.start * size..][..words.len() * size];
-        let sorted = Sorted { engine: self, words, capacity, size, split, chunking };
+        let cuts = cuts(words.len(), threads);
+        let sorted = Sorted { engine: self, words, capacity, size, split, chunking, cuts };
         self.scratch.with(bytes, |memory| memory.map(|memory| sorted.gather(memory, tile, table)))
     }
 }
@@ -62,13 +67,14 @@ struct Sorted<'a> {
     size: usize,
     split: Split,
     chunking: Chunking,
+    /// The lanes of each thread.
+    cuts: Vec<(usize, usize)>,
 }
 
 impl Sorted<'_> {
     fn gather(&self, memory: &mut [u8], mut tile: &mut [u8], table: &[u8]) -> Result<usize, Outside> {
-        let Self { engine, words, capacity, size, split, chunking } = *self;
+        let Self { engine, words, capacity, size, split, chunking, ref cuts } = *self;
         let region = chunking.entries() * PLACE_BYTES;
-        let cuts = cuts(words.len(), engine.threads.get());
         let tasks = cuts.iter().zip(memory.chunks_mut(region)).collect();
         let sorted = engine.each(tasks, |(&(from, to), region): (&(usize, usize), &mut [u8])| {
             sort(engine.backend, &words[from..to], capacity as u64, (split, chunking), region)

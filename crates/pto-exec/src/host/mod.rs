@@ -10,7 +10,7 @@
 //! negative index is out of range: `Clamp` sends it to 0, `Wrap` takes the Euclidean remainder.
 //!
 //! Values that meet in one slot do so in source order. So the result is the same to the last bit whatever the number
-//! of threads and the instruction set, sums of floats included. On a [`Fault`] no table
+//! of threads and the instruction set, sums of floats included (which NaN it is, where it is one, is unspecified). On a [`Fault`] no table
 //! has changed; nothing was written, unless a [`gather`] had begun to fill its destination.
 //!
 //! ```

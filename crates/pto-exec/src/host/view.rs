@@ -47,7 +47,8 @@ impl Shape {
         }
         let last = rows.saturating_sub(1).checked_mul(stride);
         let needed = if rows == 0 { Some(0) } else { last.and_then(|last| last.checked_add(cols)) };
-        if needed.is_none_or(|needed| needed > found) {
+        // Rows without columns may be any number, but signed indices have to reach them.
+        if needed.is_none_or(|needed| needed > found) || isize::try_from(rows).is_err() {
             return Err(Fault::View { rows, cols, stride, found });
         }
         Ok(Self { rows, cols, stride })

@@ -161,7 +161,7 @@ pub(crate) trait Task {
 
 /// A vector instruction set that this machine has.
 ///
-/// The results are the same with every one; [`best`](Self::best) is what an [`Engine`](crate::host::Engine) uses.
+/// The results are the same with every one, but for the bits of a NaN; [`best`](Self::best) is what an [`Engine`](crate::host::Engine) uses.
 ///
 /// ```
 /// use pto_exec::host::Backend;
