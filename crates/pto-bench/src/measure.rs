@@ -128,7 +128,7 @@ fn copy(to: &mut [u8], from: &[u8], threads: usize) {
     if threads <= 1 {
         return to.copy_from_slice(from);
     }
-    let part = to.len().div_ceil(threads).max(1);
+    let part = to.len().div_ceil(threads).max(1 << 12);
     let mut parts = to.chunks_mut(part).zip(from.chunks(part));
     let first = parts.next();
     rayon::in_place_scope(|scope| {

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::io::{BufWriter, Write, stdout};
 use std::str::FromStr;
 
-use pto_data::{Array, Output};
+use pto_data::Output;
 use pto_ir::{Function, Home, Module, OnRanks, Runners, on_ranks};
-use pto_sim::{Argument, RankReport, Report, Status, simulate_ranks, trace_document, trace_events};
+use pto_sim::{RankReport, Report, Status, simulate_ranks, trace_document, trace_events};
 use pto_text::{Diagnostic, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::run::{self, Arguments, How, Prepared};
+use crate::run::{self, Arguments, Bound, How, Prepared, Shapes};
 use crate::{CallError, Verdict, input, output};
 
 /// The most ranks that are run as threads: each is a device with its own memories.
@@ -58,9 +58,6 @@ struct Found {
     text: String,
 }
 
-/// The arrays that a rank's parameters are bound to, for their shapes, and the values.
-type Bound = (BTreeMap<String, Array>, BTreeMap<String, Argument>);
-
 pub(crate) fn run(arguments: &Arguments, ranks: Ranks) -> Result<Verdict, CallError> {
     match ranks {
         Ranks::Threads(ranks) => threads(arguments, ranks),
@@ -78,6 +75,8 @@ fn threads(arguments: &Arguments, ranks: usize) -> Result<Verdict, CallError> {
     launch.check(&arguments.out)?;
     let bound = (0..ranks).map(|rank| launch.bind(rank)).collect::<Result<Vec<Bound>, _>>()?;
     let (arrays, values): (Vec<_>, Vec<_>) = bound.into_iter().unzip();
+    let (bytes, _) = run::array_bytes(values.iter().flat_map(BTreeMap::values));
+    run::room(bytes, "a copy of the arrays of all ranks")?;
     let options = run::options(&arguments.how, 0);
     let reports = simulate_ranks(module, function, prepared.target, &values, &options);
     run::end_progress();
@@ -187,7 +186,7 @@ impl<'a> Launch<'a> {
     }
 
     /// Writes the outputs of the ranks at hand.
-    fn save(&self, outputs: &[Output], ranks: &[(usize, &Report, &BTreeMap<String, Array>)]) -> Result<(), CallError> {
+    fn save(&self, outputs: &[Output], ranks: &[(usize, &Report, &Shapes)]) -> Result<(), CallError> {
         let Some(says) = &self.says else { return Ok(()) };
         let mut saved = Vec::new();
         for output in outputs {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::{HumanCount, ProgressBar};
-use pto_data::{Argument as DataArgument, Array, Output};
+use pto_data::{Argument as DataArgument, Array, DataType, Output};
 use pto_exec::Schedule;
 use pto_ir::{Function, GroupType, Module, Type, ValueId};
 use pto_isa::{ElementType, Target};
@@ -78,7 +78,8 @@ pub(crate) struct How {
     /// Skip the sanitizers: races, unwritten bytes, overwritten tiles, collisions
     #[arg(long)]
     no_sanitize: bool,
-    /// Steps after which the run is ended
+    /// Steps after which the run is ended, of all ranks together: one for each scalar operation, ten for a flag or an access, a
+    /// hundred for an instruction and one more for every 16 elements that it moves
     #[arg(long, value_name = "N", default_value_t = 500_000_000)]
     max_steps: u64,
     #[command(flatten)]
@@ -94,8 +95,8 @@ pub(crate) struct Ran {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// `None` if the program was rejected.
     pub(crate) report: Option<Report>,
-    /// The arrays as they were bound, for their shapes.
-    arrays: BTreeMap<String, Array>,
+    /// What the arrays that were bound look like.
+    arrays: Shapes,
     wall_ns: u128,
 }
 
@@ -200,6 +201,9 @@ pub(crate) fn carry_out(file: &std::path::Path, how: &How, max_operations: usize
                 return Err(CallError::Entry(message));
             }
             let (arrays, bound) = bind(module, function, &how.arguments)?;
+            if how.explore {
+                room(array_bytes(bound.values()).1, "a copy of the largest array, which --explore needs")?;
+            }
             (arrays, simulate(module, function, prepared.target, bound, &options(how, max_operations)))
         }
     };
@@ -311,7 +315,11 @@ fn entry<'m>(module: &'m Module, name: Option<&str>) -> Result<&'m Function, Cal
     }
 }
 
-type Bound = (BTreeMap<String, Array>, BTreeMap<String, Argument>);
+/// Element type and shape of the arrays that parameters are bound to; their bytes are the run's.
+pub(crate) type Shapes = BTreeMap<String, (DataType, Vec<u64>)>;
+
+/// What parameters are bound to.
+pub(crate) type Bound = (Shapes, BTreeMap<String, Argument>);
 
 /// Loads what the parameters are bound to.
 fn bind(module: &Module, function: &Function, given: &[DataArgument]) -> Result<Bound, CallError> {
@@ -336,7 +344,7 @@ pub(crate) fn bind_one(
     function: &Function,
     id: ValueId,
     argument: Option<&DataArgument>,
-    arrays: &mut BTreeMap<String, Array>,
+    arrays: &mut Shapes,
 ) -> Result<(String, Argument), CallError> {
     let parameter = function.value(id);
     let (name, ty) = (parameter.name.to_string(), module.types.get(parameter.ty));
@@ -356,15 +364,24 @@ pub(crate) fn bind_one(
     Ok((name, value))
 }
 
-fn array(
-    argument: &DataArgument,
-    element: ElementType,
-    arrays: &mut BTreeMap<String, Array>,
-) -> Result<Argument, CallError> {
+fn array(argument: &DataArgument, element: ElementType, arrays: &mut Shapes) -> Result<Argument, CallError> {
     let loaded = argument.value.load_array(element).map_err(|error| of_argument(argument, &error))?;
-    let bytes = loaded.bytes().to_vec();
-    arrays.insert(argument.name.clone(), loaded);
-    Ok(Argument::Array(bytes))
+    arrays.insert(argument.name.clone(), (loaded.data_type().clone(), loaded.shape().to_vec()));
+    Ok(Argument::Array(loaded.into_bytes()))
+}
+
+/// Room for a copy of so many bytes, to be asked for where it can be refused.
+pub(crate) fn room(bytes: usize, what: &str) -> Result<Vec<u8>, CallError> {
+    let mut room = Vec::new();
+    let refused = |_| CallError::Entry(format!("there is no memory for {bytes} bytes more, {what}"));
+    room.try_reserve_exact(bytes).map_err(refused)?;
+    Ok(room)
+}
+
+/// The bytes of the arrays among arguments, and of the largest.
+pub(crate) fn array_bytes<'a>(arguments: impl Iterator<Item = &'a Argument>) -> (usize, usize) {
+    let lengths = arguments.map(|argument| if let Argument::Array(bytes) = argument { bytes.len() } else { 0 });
+    lengths.fold((0, 0), |(all, most), length| (length.saturating_add(all), length.max(most)))
 }
 
 /// An error that says which of the arguments it is about.
@@ -390,15 +407,16 @@ fn save_outputs(outputs: &[Output], ran: &Ran) -> Result<(), CallError> {
 }
 
 /// An array as the run left it.
-pub(crate) fn after(name: &str, report: &Report, arrays: &BTreeMap<String, Array>) -> Result<Array, CallError> {
+pub(crate) fn after(name: &str, report: &Report, arrays: &Shapes) -> Result<Array, CallError> {
     let bytes = report.buffers.iter().find(|(known, _)| known == name).map(|(_, bytes)| bytes);
-    let (Some(bytes), Some(before)) = (bytes, arrays.get(name)) else {
+    let (Some(bytes), Some((data_type, shape))) = (bytes, arrays.get(name)) else {
         let names: Vec<&str> = report.buffers.iter().map(|(name, _)| name.as_str()).collect();
         let message = format!("no array is called {name:?}; there are: {}", names.join(", "));
         return Err(CallError::Entry(message));
     };
-    Array::new(before.data_type().clone(), before.shape().to_vec(), bytes.clone())
-        .map_err(|error| CallError::Entry(error.to_string()))
+    let mut copy = room(bytes.len(), "a copy of what is written out")?;
+    copy.extend_from_slice(bytes);
+    Array::new(data_type.clone(), shape.clone(), copy).map_err(|error| CallError::Entry(error.to_string()))
 }
 
 fn explored(out: &mut impl Write, report: &Report) -> std::io::Result<()> {

@@ -79,6 +79,66 @@ fn a_million_tile_operations_in_bounded_memory() {
     assert_eq!(report["diagnostics"], Value::Array(vec![]));
 }
 
+/// A limit on steps is one on time: instructions count as what they take, and ranks share it.
+#[test]
+fn the_step_limit_ends_loops_of_instructions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = kernel(folder.path());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pto"));
+    let output = command.args(arguments(&path, 1 << 40)).arg("--max-steps=1000000").output().expect("pto starts");
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["diagnostics"][0]["rule"], "launch.step-limit");
+    let instructions = report["instructions"].as_u64().expect("a number");
+    assert!((5_000..10_000).contains(&instructions), "{instructions}");
+
+    let loops = folder.path().join("loops.pto");
+    let text = "module { func.func @k(%m: !pto.partition_tensor_view<8x8xf32>) {
+        %r = pto.comm.rank : index
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %n = arith.constant 9000000000000000000 : index
+        scf.for %i = %c0 to %n step %c1 { }
+        return } }";
+    std::fs::write(&loops, text).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pto"));
+    command.arg("run").arg(&loops).args(["--target", "a5", "--ranks", "4", "--arg", "m=zeros:8x8", "--max-steps=4000"]);
+    let output = command.output().expect("pto starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("expected at most 1000 steps"), "{said}");
+}
+
+/// Arrays that are copied once more than there is memory for are refused, not the end of the process.
+#[test]
+fn a_copy_that_does_not_fit_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("large.pto");
+    let text = "module { func.func @k(%m: !pto.partition_tensor_view<8x8xf32>) {
+        %t = pto.alloc_tile : !pto.tile_buf<vec, 8x8xf32>
+        pto.tload ins(%m : !pto.partition_tensor_view<8x8xf32>) outs(%t : !pto.tile_buf<vec, 8x8xf32>)
+        pto.tstore ins(%t : !pto.tile_buf<vec, 8x8xf32>) outs(%m : !pto.partition_tensor_view<8x8xf32>)
+        return } }";
+    std::fs::write(&path, text).expect("a file");
+    let run = |more: &[&str]| {
+        let mut shell = Command::new("sh");
+        // One and a half times the array.
+        shell.args(["-c", "ulimit -v 1950000 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_pto"), "run"]).arg(&path);
+        shell.args(["--target", "host", "--arg", "m=zeros:16000x20000"]).args(more).output().expect("a shell")
+    };
+    let said = |output: &std::process::Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let alone = run(&[]);
+    assert_eq!(alone.status.code(), Some(0), "{}", said(&alone));
+    let to = format!("m={}", folder.path().join("m.npy").display());
+    let copied = "no memory for 1280000000 bytes more";
+    let cases = [(&["--out", &to][..], copied), (&["--explore"], copied), (&["--ranks", "2"], "cannot give")];
+    for (more, reason) in cases {
+        let output = run(more);
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {}", said(&output));
+        assert!(said(&output).contains(reason), "{more:?}: {}", said(&output));
+    }
+}
+
 /// Ctrl-C ends a run that would take hours, with a report of what was done.
 #[test]
 fn an_interrupted_run_reports_what_it_has() {

@@ -9,6 +9,19 @@ use crate::rules;
 use crate::state::Value;
 use crate::work::Work;
 
+/// What operations count as, in steps of the scalar unit: about what they take to simulate, so that a limit on steps is one on
+/// time, whatever a loop is made of.
+mod steps {
+    /// A flag, a barrier, an access by the scalar unit, a view, a tile.
+    pub(super) const DEVICE: u64 = 10;
+    /// An instruction, whatever it moves.
+    pub(super) const INSTRUCTION: u64 = 100;
+    /// Elements that an instruction moves, for one step more.
+    pub(super) const ELEMENTS: u64 = 16;
+    /// Meeting other ranks.
+    pub(super) const RANKS: u64 = 1000;
+}
+
 /// A loop that is running.
 struct Round {
     /// The step at which the loop begins.
@@ -36,20 +49,23 @@ fn share(rounds: &[Round], at: usize, steps: usize) -> f64 {
 impl Machine<'_> {
     pub(crate) fn run(&mut self) {
         let mut rounds: Vec<Round> = Vec::new();
-        let (mut at, mut steps) = (0usize, 0u64);
+        let (mut at, mut turns) = (0usize, 0u64);
+        // Ranks share the machine.
+        let limit = self.options.max_steps / self.options.ranks.max(1);
         while at < self.code.steps.len() && !self.stopped {
-            steps += 1;
-            if steps > self.options.max_steps {
+            turns += 1;
+            self.steps = self.steps.saturating_add(1);
+            if self.steps > limit {
                 // Which step is one too many says little; the loop that it is in is the one to look at.
                 let place = rounds.last().map_or(at as u32, |round| round.begin);
-                self.trap(rules::LAUNCH_LIMIT, place, format!("expected at most {} steps", self.options.max_steps));
+                self.trap(rules::LAUNCH_LIMIT, place, format!("expected at most {limit} steps"));
                 break;
             }
-            if steps.is_multiple_of(64) && self.asked_to_stop() {
+            if turns.is_multiple_of(64) && self.asked_to_stop() {
                 self.interrupted = true;
                 break;
             }
-            if steps.is_multiple_of(1024)
+            if turns.is_multiple_of(1024)
                 && let Some(progress) = self.options.progress
             {
                 progress(Progress {
@@ -152,6 +168,15 @@ impl Machine<'_> {
 
     /// One operation without regions.
     pub(crate) fn step(&mut self, op: &OpKind, step: u32) {
+        self.steps = self.steps.saturating_add(match op {
+            OpKind::Constant { .. }
+            | OpKind::Arithmetic { .. }
+            | OpKind::Compare { .. }
+            | OpKind::Select { .. }
+            | OpKind::Cast { .. } => 0,
+            OpKind::RankBarrier | OpKind::Notify { .. } | OpKind::Wait { .. } => steps::RANKS,
+            _ => steps::DEVICE,
+        });
         match op {
             OpKind::Constant { result, value } => {
                 let value = match value {
@@ -232,7 +257,11 @@ impl Machine<'_> {
 
     pub(crate) fn issue(&mut self, op: &OpKind, step: u32) {
         match Work::capture(self, op) {
-            Ok(work) => self.issue_work(work, step),
+            Ok(work) => {
+                let weight = steps::INSTRUCTION + work.elements() / steps::ELEMENTS;
+                self.steps = self.steps.saturating_add(weight);
+                self.issue_work(work, step);
+            }
             Err((rule, message)) => self.trap(rule, step, message),
         }
     }

@@ -46,7 +46,8 @@ pub struct Options<'a> {
     pub rank: Option<u64>,
     /// Number of ranks.
     pub ranks: u64,
-    /// Steps after which a run is ended.
+    /// Steps after which a run is ended, those of all ranks together: one for each operation of the scalar unit; flags, accesses,
+    /// instructions and what they move count as more, as they take longer to simulate.
     pub max_steps: u64,
     /// Gathers and scatters kept for pictures.
     pub max_operations: usize,
@@ -125,6 +126,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) room: Vec<u64>,
     pub(crate) lanes: Lanes,
     pub(crate) instructions: u64,
+    /// What counts against the limit.
+    pub(crate) steps: u64,
     /// By buffer and element: what the last scatter there may have left, and whether that is all.
     pub(crate) nondeterministic: BTreeMap<(usize, u64), (Vec<f64>, bool)>,
     pub(crate) operations: Vec<Operation>,
@@ -184,6 +187,7 @@ impl<'a> Machine<'a> {
             room: Vec::new(),
             lanes: Lanes::default(),
             instructions: 0,
+            steps: 0,
             nondeterministic: BTreeMap::new(),
             operations: Vec::new(),
             residences: BTreeMap::new(),

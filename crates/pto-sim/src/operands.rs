@@ -9,7 +9,8 @@ use crate::rules;
 use crate::state::{TileState, Value, View, known};
 use crate::work::Refusal;
 
-/// Where there is no UB of a fixed size, tiles end by this byte: an address is not a reason to take all memory.
+/// Where there is no UB of a fixed size, tiles end by this byte, those of several ranks by their share of it: an address is not a
+/// reason to take all memory.
 const MAX_TILES: u64 = 1 << 30;
 
 impl Machine<'_> {
@@ -211,6 +212,7 @@ impl Machine<'_> {
         self.valid_fits(state, step);
         let Some(address) = state.tile.address else { return !self.stopped };
         let end = state.tile.allocation().and_then(|bytes| address.checked_add(bytes)).unwrap_or(u64::MAX);
+        let most = MAX_TILES / self.options.ranks.max(1);
         if let Some(limit) = self.ub_limit() {
             if !address.is_multiple_of(32) {
                 let message = format!("expected an address that is a multiple of 32, found 0x{address:x}");
@@ -222,9 +224,8 @@ impl Machine<'_> {
                 );
                 self.trap(pto_isa::rules::BUDGET_UB, step, message);
             }
-        } else if end > MAX_TILES {
-            let message =
-                format!("expected tiles of at most {MAX_TILES} bytes in all, found one that ends at byte {end}");
+        } else if end > most {
+            let message = format!("expected tiles of at most {most} bytes in all, found one that ends at byte {end}");
             self.trap(pto_isa::rules::SHAPE_OVERFLOW, step, message);
         } else {
             self.reserve(end);

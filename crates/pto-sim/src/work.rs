@@ -82,6 +82,18 @@ impl Work {
         tiles.into_iter().flatten()
     }
 
+    /// How many elements it moves, at the most.
+    pub(crate) fn elements(&self) -> u64 {
+        let valid = |state: &TileState| known(state.tile.valid_rows).saturating_mul(known(state.tile.valid_cols));
+        match self {
+            Self::Collective(work) => {
+                let views = work.ranks.iter().map(|view| view.tensor.elements().unwrap_or(0));
+                views.fold(0, u64::saturating_add)
+            }
+            _ => self.tiles().map(valid).max().unwrap_or(0),
+        }
+    }
+
     /// Those that it reads.
     pub(crate) fn tiles_read(&self) -> impl Iterator<Item = &TileState> {
         let tiles = match self {
