@@ -88,7 +88,9 @@ class Case:
     """One workload: operation, table, payload and indices as NumPy arrays."""
 
     def __init__(self, operation, table, payload, indices):
-        self.operation, self.table, self.payload = operation, table, payload
+        # What is updated begins with zeros, as pto's tables do.
+        is_read = operation in ("gather", "wrap")
+        self.operation, self.table, self.payload = operation, table if is_read else np.zeros_like(table), payload
         self.indices = indices.astype(np.int64)
 
 
@@ -260,6 +262,10 @@ def main():
     if OPTIONS.torch:
         libraries["torch"] = torch_calls
     columns = ["numpy", *(["torch"] if OPTIONS.torch else []), "jax", "onnxruntime"]
+    known = [name for name, _ in cases()]
+    unknown = [name for name in OPTIONS.names if name not in known]
+    if unknown:
+        sys.exit(f"no library can express {', '.join(unknown)}, or there is no such workload; there are: {' '.join(known)}")
     if not OPTIONS.json:
         print(f"ns per element, {OPTIONS.threads} threads; x is the best of NumPy, PyTorch and JAX over pto")
         print(f"{'workload':20} {'pto':>8} " + " ".join(f"{c:>11}" for c in columns) + f" {'x':>7}", flush=True)
