@@ -41,7 +41,8 @@ enum Command {
     View(Box<view::Arguments>),
 }
 
-/// How a command ended, if it could be carried out.
+/// How a command ended, if it could be carried out; the worse is the greater.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     /// Exit code 0.
     Clean,

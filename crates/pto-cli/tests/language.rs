@@ -111,6 +111,22 @@ fn levels() {
     assert!(err.contains("did you mean \"policy.coalesce-implicit\"?"), "{err}");
 }
 
+/// Without `--target` a program is clean if one target takes it; what is denied is wrong on any.
+#[test]
+fn a_denied_rule_decides_on_whichever_target_it_is_found() {
+    let implicit = GATHER.replace("mgather.elem", "mgather");
+    let denied = ["check", "--json", "-", "--deny", "policy.coalesce-implicit"];
+    let (code, out, _) = pto(&denied, &implicit);
+    assert_eq!(code, 1, "{out}");
+    assert!(!rules(&out).iter().any(|(.., target)| target == "cpu"), "cpu takes the program: {out}");
+    let (code, out, _) = pto(&[&denied[..], &["--target", "cpu"]].concat(), &implicit);
+    assert_eq!((code, out.as_str()), (0, ""));
+    // An error that is not denied leaves the program to the targets that take it.
+    let rows = GATHER.replace("8x32xi32", "1x8xi32").replace("mgather.elem", "mgather.row");
+    assert_eq!(pto(&denied, &rows).0, 0);
+    assert_eq!(pto(&["check", "-", "--deny", "shape"], &rows).0, 1);
+}
+
 #[test]
 fn sarif_is_one_log() {
     let (code, out, _) = pto(&["check", "--sarif", "-"], ".arg %x : indx");
