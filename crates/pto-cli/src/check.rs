@@ -1,6 +1,6 @@
 //! `pto check`: parse and verify programs.
 
-use std::io::{BufWriter, Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -86,7 +86,7 @@ pub(crate) fn judge(text: Text, target: Option<Target>, levels: &Levels) -> Judg
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
     let levels = arguments.levels.levels()?;
-    let mut out = BufWriter::new(stdout().lock());
+    let mut out = output::results();
     let mut verdict = Verdict::Clean;
     let mut logged = Vec::new();
     for path in &arguments.files {

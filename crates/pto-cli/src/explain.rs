@@ -1,6 +1,6 @@
 //! `pto explain`: what a rule means.
 
-use std::io::{BufWriter, Write, stdout};
+use std::io::Write;
 
 use clap::Args;
 use pto_isa::Rule;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::example::{self, Example};
 use crate::input::all_rules;
-use crate::{CallError, Verdict};
+use crate::{CallError, Verdict, output};
 
 /// Explain a rule, or list all rules
 #[derive(Args)]
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
-    let mut out = BufWriter::new(stdout().lock());
+    let mut out = output::results();
     let all = all_rules();
     match &arguments.rule {
         Some(name) => {

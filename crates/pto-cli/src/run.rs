@@ -1,7 +1,7 @@
 //! `pto run`: verify, lower if needed, simulate, report.
 
 use std::collections::BTreeMap;
-use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,12 +138,12 @@ pub(crate) fn print_rejected(arguments: &Arguments, prepared: Prepared) -> Resul
 
 fn print(arguments: &Arguments, ran: &Ran) -> Result<Verdict, CallError> {
     if arguments.json {
-        let mut out = BufWriter::new(stdout().lock());
+        let mut out = output::results();
         writeln!(out, "{}", to_json(ran, arguments.how.explore))?;
         out.flush()?;
     } else {
         output::diagnostics(&ran.source, &ran.diagnostics);
-        let mut out = BufWriter::new(stdout().lock());
+        let mut out = output::results();
         match &ran.report {
             Some(report) => write!(out, "{}", pto_view::summary(report, 100, output::colour()))?,
             None => writeln!(out, "{} on {}: rejected", ran.entry, ran.target)?,

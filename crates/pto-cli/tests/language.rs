@@ -127,6 +127,32 @@ fn a_denied_rule_decides_on_whichever_target_it_is_found() {
     assert_eq!(pto(&["check", "-", "--deny", "shape"], &rows).0, 1);
 }
 
+/// A reader that has gone changes nothing but that nobody reads.
+#[test]
+fn the_exit_code_is_the_verdict_when_nobody_reads() {
+    let unread = |arguments: &[&str]| {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = Command::new(env!("CARGO_BIN_EXE_pto")).args(arguments).stdout(writer).output().expect("pto runs");
+        (output.status.code().expect("an exit code"), String::from_utf8(output.stderr).expect("UTF-8"))
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (right, wrong) = (path("right.pto"), path("wrong.pto"));
+    std::fs::write(&right, GATHER).expect("a file");
+    std::fs::write(&wrong, "pto.mystery\n".repeat(500)).expect("a file");
+    std::fs::write(path("cases.jsonl"), "no case\n".repeat(500)).expect("a file");
+    for form in ["--json", "--sarif"] {
+        assert_eq!(unread(&["check", &wrong, form]), (1, String::new()));
+    }
+    assert_eq!(unread(&["check", &wrong]), (1, String::new()));
+    assert_eq!(unread(&["conform", &path("")]), (1, String::new()));
+    assert_eq!(unread(&["run", &wrong, "--json"]), (1, String::new()));
+    for clean in [&["check", &right][..], &["fmt", &right], &["lower", &right, "--to", "level2"], &["explain"]] {
+        assert_eq!(unread(clean), (0, String::new()), "{clean:?}");
+    }
+}
+
 #[test]
 fn sarif_is_one_log() {
     let (code, out, _) = pto(&["check", "--sarif", "-"], ".arg %x : indx");
