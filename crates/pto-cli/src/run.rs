@@ -349,7 +349,7 @@ pub(crate) fn bind_one(
         Type::Tile(tile) => array(argument, tile.element, arrays)?,
         Type::Scalar(element) => scalar(argument, *element)?,
         Type::Index | Type::Boolean => scalar(argument, ElementType::I64)?,
-        Type::Event | Type::Opaque(_) => {
+        Type::Event | Type::OfIndex(_) | Type::Opaque(_) => {
             return Err(CallError::Entry(format!("parameter `{name}: {ty}` cannot be bound to a value")));
         }
     };
