@@ -209,6 +209,20 @@ fn explanations() {
     for name in ["parse.type", "type.undefined", "align.row-width", "race.ub"] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{name}");
     }
+    for line in json.lines() {
+        let rule: Value = serde_json::from_str(line).expect("JSON");
+        let shown = |key: &str| rule["example"][key].as_str().is_some_and(|text| !text.trim().is_empty());
+        assert!(shown("failing") && shown("corrected"), "{line}");
+    }
+    for (name, how) in [
+        ("race.ub", "Wrong (for a5):"),
+        ("unsupported.form", "Wrong (converted by `pto fmt --form level3`):"),
+        ("type.name", "Wrong (a case of a corpus, for `pto conform`):"),
+        ("parse.utf8", "Wrong (described):"),
+    ] {
+        let (_, out, _) = pto(&["explain", name], "");
+        assert!(out.contains(how) && out.contains("Right:"), "{out}");
+    }
 }
 
 #[test]
