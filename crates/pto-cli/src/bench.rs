@@ -1,12 +1,12 @@
 //! `pto bench`: how fast the host engine is, against the plain loop and a copy of the same bytes.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::num::NonZeroUsize;
 
 use clap::Args;
 use pto_bench::{Measurement, Options, Workload, find, measure, workloads};
 
-use crate::{CallError, Verdict};
+use crate::{CallError, Verdict, output};
 
 /// Measure the host engine's workloads
 #[derive(Args)]
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
     if let Some(threads) = arguments.threads {
         options.threads = threads.get();
     }
-    let mut out = stdout().lock();
+    let mut out = output::results();
     if !arguments.json {
         writeln!(out, "{:20} {:>10} {:>10} {:>10} {:>10}", "workload", "ns/element", "GB/s", "x plain", "x copy")?;
     }

@@ -1,6 +1,6 @@
 //! `pto check`: parse and verify programs.
 
-use std::io::{BufWriter, Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -14,7 +14,8 @@ use crate::{CallError, Verdict, output};
 /// Parse and verify programs
 ///
 /// Without --target a program is judged for the target that its module names (pto.target_arch), else for every target:
-/// it is clean if one of them takes it, and the last line says which do.
+/// it is clean if one of them takes it, and the last line says which do. A finding of a rule that --deny names makes it
+/// wrong, on whichever of the targets it is made.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The programs; `-` is standard input
@@ -69,9 +70,11 @@ pub(crate) struct Judged {
 }
 
 impl Judged {
-    /// Whether a target takes the program.
-    pub(crate) fn is_legal(&self) -> bool {
-        self.targets.iter().any(|(_, legal)| *legal)
+    /// A target takes the program, and no target finds what the user denies: who denies a rule wants it nowhere.
+    fn verdict(&self, levels: &Levels) -> Verdict {
+        let legal = self.targets.iter().any(|(_, legal)| *legal);
+        let denied = self.found.iter().any(|one| levels.denies(one.rule));
+        if legal && !denied { Verdict::Clean } else { Verdict::Wrong }
     }
 }
 
@@ -83,14 +86,12 @@ pub(crate) fn judge(text: Text, target: Option<Target>, levels: &Levels) -> Judg
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
     let levels = arguments.levels.levels()?;
-    let mut out = BufWriter::new(stdout().lock());
+    let mut out = output::results();
     let mut verdict = Verdict::Clean;
     let mut logged = Vec::new();
     for path in &arguments.files {
         let judged = judge(Text::new(input::read(path)?), arguments.target, &levels);
-        if !judged.is_legal() {
-            verdict = Verdict::Wrong;
-        }
+        verdict = verdict.max(judged.verdict(&levels));
         if arguments.sarif {
             logged.push(judged);
         } else if arguments.json {

@@ -1,6 +1,6 @@
 //! `pto conform`: run conformance corpora.
 
-use std::io::{BufWriter, Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -95,7 +95,7 @@ fn run_corpus(corpus: &Corpus, filter: Option<&str>, via: Via) -> Result<Vec<Jud
 }
 
 fn report(judged: &[Judged], as_json: bool) -> Result<Verdict, CallError> {
-    let mut out = BufWriter::new(stdout().lock());
+    let mut out = output::results();
     for Judged { corpus, name, outcome: Outcome { verdict, diagnostics } } in judged {
         if as_json {
             let status = if verdict.is_ok() { "passed" } else { "failed" };

@@ -1,15 +1,62 @@
-//! A failing and a corrected program for each rule, as files that a test checks.
+//! What breaks each rule and what does not, side by side, as files that a test holds to it.
 
-/// A program that breaks a rule beside one that does not.
+/// A text that breaks a rule beside one that does not.
 #[derive(Clone, Copy)]
 pub(crate) struct Example {
-    /// The target that the rule is judged for.
-    pub(crate) target: &'static str,
+    pub(crate) shown: Shown,
     pub(crate) failing: &'static str,
     pub(crate) corrected: &'static str,
 }
 
-/// The line between the two programs of a file.
+/// What shows that the rule is broken, and with it what the texts of an example are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Programs, judged for this target.
+    Check(&'static str),
+    /// Programs, run on this target: only a run breaks the rule.
+    Run(&'static str),
+    /// Programs, converted to this spelling.
+    Convert(&'static str),
+    /// Cases of a corpus, whose arrays are all zero.
+    Conform,
+    /// Descriptions: nothing that could be printed here breaks the rule. They are comments, lest they be taken for
+    /// programs.
+    Words,
+}
+
+impl Shown {
+    /// From the first line of a file.
+    fn read(head: &'static str) -> Option<Self> {
+        match head.strip_prefix("// ")?.split_once(": ") {
+            Some(("target", target)) => Some(Self::Check(target)),
+            Some(("form", form)) => Some(Self::Convert(form)),
+            _ if head == "// case" => Some(Self::Conform),
+            _ if head == "// words" => Some(Self::Words),
+            _ => None,
+        }
+    }
+
+    /// The target that the example is for, if it is for one.
+    pub(crate) fn target(self) -> Option<&'static str> {
+        match self {
+            Self::Check(target) | Self::Run(target) => Some(target),
+            Self::Convert(_) | Self::Conform | Self::Words => None,
+        }
+    }
+
+    /// The command that reports the rule.
+    pub(crate) fn command(self) -> Option<String> {
+        match self {
+            Self::Check(target) => Some(format!("pto check --target {target}")),
+            Self::Run(target) => Some(format!("pto run --target {target}")),
+            Self::Convert(form) => Some(format!("pto fmt --form {form}")),
+            Self::Conform => Some("pto conform".into()),
+            Self::Words => None,
+        }
+    }
+}
+
+/// The line between the two texts of a file.
 const MARKER: &str = "// corrected:\n";
 
 macro_rules! files {
@@ -36,6 +83,7 @@ files! {
     "comm.divide-rows"
     "comm.element"
     "comm.group-type"
+    "comm.hole"
     "comm.ping-pong"
     "comm.rank-shapes"
     "comm.root"
@@ -58,10 +106,27 @@ files! {
     "layout.table"
     "layout.tscatter-box"
     "parse.attribute"
+    "parse.character"
+    "parse.duplicate-alias"
+    "parse.duplicate-key"
     "parse.enumerator"
+    "parse.expected"
+    "parse.file-size"
+    "parse.missing-bang"
+    "parse.nesting"
+    "parse.number"
     "parse.operands"
+    "parse.operation"
+    "parse.placeholder"
+    "parse.string"
+    "parse.too-many-errors"
+    "parse.type"
     "parse.type-parameter"
+    "parse.unclosed"
+    "parse.unknown-alias"
     "parse.unknown-type"
+    "parse.unmatched"
+    "parse.utf8"
     "policy.atomic-target"
     "policy.atomic-type"
     "policy.coalesce"
@@ -69,6 +134,7 @@ files! {
     "policy.conflict-target"
     "policy.gather"
     "policy.ignored"
+    "policy.name"
     "policy.oob"
     "shape.empty"
     "shape.empty-table"
@@ -106,6 +172,7 @@ files! {
     "type.index-width"
     "type.loop"
     "type.mismatch"
+    "type.name"
     "type.operand"
     "type.redefined"
     "type.return"
@@ -117,6 +184,9 @@ files! {
     "type.view"
     "type.yield"
     "uninit.address"
+    "unsupported.dropped"
+    "unsupported.form"
+    "unsupported.nesting"
     "unsupported.op"
 }
 
@@ -126,7 +196,7 @@ macro_rules! kernels {
         static KERNELS: &[(&str, Example)] = &[$((
             $rule,
             Example {
-                target: $target,
+                shown: Shown::Run($target),
                 failing: include_str!(concat!("../../../tests/kernels/", $rule, "/", $name, ".pto")),
                 corrected: include_str!(concat!("../../../tests/kernels/", $rule, "/", $name, ".clean.pto")),
             },
@@ -158,82 +228,91 @@ kernels! {
     "uninit.read" "tgetval" "a5"
 }
 
-/// The example of a rule: a file, a kernel, or one of the short texts beside the rules on reading.
+/// The example of a rule: a file or a kernel.
 pub(crate) fn of(rule: &str) -> Option<Example> {
-    if let Some((_, text)) = FILES.iter().find(|(name, _)| *name == rule) {
-        let (head, programs) = text.split_once('\n')?;
-        let (failing, corrected) = programs.split_once(MARKER)?;
-        return Some(Example { target: head.strip_prefix("// target: ")?, failing, corrected });
-    }
     if let Some((_, kernel)) = KERNELS.iter().find(|(name, _)| *name == rule) {
         return Some(*kernel);
     }
-    let known = pto_text::rules::EXAMPLES.iter().find(|example| example.rule.name == rule)?;
-    Some(Example { target: "a5", failing: known.failing, corrected: known.corrected })
+    let (_, text) = FILES.iter().find(|(name, _)| *name == rule)?;
+    let (head, texts) = text.split_once('\n')?;
+    let (failing, corrected) = texts.split_once(MARKER)?;
+    Some(Example { shown: Shown::read(head)?, failing, corrected })
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use pto_isa::{Severity, Target};
-    use pto_text::{Levels, Source};
+    use pto_conform::{Outcome, Via};
+    use pto_isa::Target;
+    use pto_text::{Form, Levels, Source, to_text};
 
     use super::*;
     use crate::check::judge;
     use crate::input::{Text, all_rules};
 
-    /// Rules that no short text breaks when it is checked: only a run, a corpus or a very large file does.
-    const WITHOUT: &[&str] = &[
-        "comm.hole",
-        "parse.file-size",
-        "parse.nesting",
-        "parse.too-many-errors",
-        "parse.utf8",
-        "policy.name",
-        "type.name",
-        "unsupported.dropped",
-        "unsupported.form",
-        "unsupported.nesting",
-    ];
+    /// The rules that no text of a few lines breaks: by its size, by its bytes, or because the parser breaks off before.
+    const DESCRIBED: &[&str] = &["parse.file-size", "parse.too-many-errors", "parse.utf8", "unsupported.nesting"];
 
-    fn found(text: &str, target: &str) -> Vec<(&'static str, Severity)> {
+    /// The rules of which `pto check` says something.
+    fn checked(text: &str, target: &str) -> BTreeSet<&'static str> {
+        let target = Target::from_name(target).expect("a target");
+        let judged = judge(Text::new(Source::new("example", text)), Some(target), &Levels::default());
+        judged.found.iter().map(|one| one.rule.name).collect()
+    }
+
+    /// The rules of which `pto fmt --form` says something.
+    fn converted(text: &str, form: &str) -> BTreeSet<&'static str> {
         let text = Text::new(Source::new("example", text));
-        let judged = judge(text, Target::from_name(target), &Levels::default());
-        judged.found.iter().map(|one| (one.rule.name, one.severity)).collect()
+        let form = Form::from_name(form).expect("a spelling");
+        let refused = to_text(&text.program.module, form, Some(&text.parsed.tree)).err().unwrap_or_default();
+        let found = [text.found(), refused, text.program.dropped];
+        found.iter().flatten().map(|one| one.rule.name).collect()
+    }
+
+    /// The rules for which `pto conform` refuses a case.
+    fn conformed(text: &str) -> BTreeSet<&'static str> {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("zeros.bin"), [0; 4096]).expect("a file");
+        let case = serde_json::from_str(text).expect("a case");
+        let Outcome { verdict, diagnostics } = pto_conform::run(folder.path(), &case, Via::Exec);
+        assert_eq!(verdict.is_err(), !diagnostics.is_empty(), "{verdict:?}: {diagnostics:?}");
+        let named = |rule: &str| diagnostics.iter().any(|said| said.contains(&format!("{rule}: ")));
+        all_rules().iter().map(|rule| rule.name).filter(|rule| named(rule)).collect()
     }
 
     #[test]
-    fn failing_programs_break_their_rule_and_corrected_ones_none() {
+    fn failing_texts_break_their_rule_alone_and_corrected_ones_none() {
         for rule in all_rules() {
-            // Kernels are run, and held against what they expect, by the test of kernels.
-            if KERNELS.iter().any(|(name, _)| *name == rule.name) {
-                continue;
-            }
-            let Some(Example { target, failing, corrected }) = of(rule.name) else { continue };
-            // The texts beside the rules on reading are fragments: what they say is judged where they stand.
-            let fragment = !FILES.iter().any(|(name, _)| *name == rule.name);
-            let broken = found(failing, target);
-            assert!(broken.iter().any(|(name, _)| *name == rule.name), "{}: {broken:?}", rule.name);
-            let others = broken.iter().filter(|(name, severity)| *name != rule.name && *severity == Severity::Error);
-            assert!(fragment || others.count() == 0, "{}: {broken:?}", rule.name);
-            let left = found(corrected, target);
-            let wrong =
-                |(name, severity): &(&str, Severity)| *name == rule.name || *severity == Severity::Error && !fragment;
-            assert!(!left.iter().any(wrong), "{}: {left:?}", rule.name);
+            let Example { shown, failing, corrected } = of(rule.name).unwrap_or_else(|| panic!("{}", rule.name));
+            let (broken, left) = match shown {
+                Shown::Check(target) => (checked(failing, target), checked(corrected, target)),
+                Shown::Convert(form) => (converted(failing, form), converted(corrected, form)),
+                Shown::Conform => (conformed(failing), conformed(corrected)),
+                // Kernels are run, and held against what they expect, by the test of kernels.
+                Shown::Run(_) | Shown::Words => continue,
+            };
+            assert_eq!(broken, BTreeSet::from([rule.name]), "{} is to be broken by\n{failing}", rule.name);
+            assert_eq!(left, BTreeSet::new(), "{} is to be corrected by\n{corrected}", rule.name);
         }
     }
 
     #[test]
-    fn every_rule_has_an_example_or_a_reason() {
-        let run_only: BTreeSet<&str> = pto_sim::rules::RULES.iter().map(|rule| rule.name).collect();
-        for rule in all_rules() {
-            let excused = WITHOUT.contains(&rule.name) || run_only.contains(rule.name);
-            assert!(of(rule.name).is_some() || excused, "{} has no example", rule.name);
-            assert!(of(rule.name).is_none() || !WITHOUT.contains(&rule.name), "{} has one", rule.name);
+    fn what_cannot_be_shown_is_described() {
+        let described = |name: &&str| of(name).is_some_and(|example| example.shown == Shown::Words);
+        let names: Vec<&str> = all_rules().iter().map(|rule| rule.name).filter(described).collect();
+        assert_eq!(names, DESCRIBED);
+        for Example { failing, corrected, .. } in DESCRIBED.iter().filter_map(|name| of(name)) {
+            assert!([failing, corrected].iter().all(|text| text.lines().all(|line| line.starts_with("// "))));
         }
+    }
+
+    #[test]
+    fn every_file_is_the_example_of_a_rule() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("explain");
         let files = std::fs::read_dir(folder).expect("the folder").count();
         assert_eq!(files, FILES.len(), "a file is not listed");
+        let rules: BTreeSet<&str> = all_rules().iter().map(|rule| rule.name).collect();
+        assert!(FILES.iter().all(|(name, _)| rules.contains(name)), "a file belongs to no rule");
     }
 }

@@ -1,14 +1,14 @@
 //! `pto explain`: what a rule means.
 
-use std::io::{BufWriter, Write, stdout};
+use std::io::Write;
 
 use clap::Args;
 use pto_isa::Rule;
 use serde_json::{Value, json};
 
-use crate::example::{self, Example};
+use crate::example::{self, Example, Shown};
 use crate::input::all_rules;
-use crate::{CallError, Verdict};
+use crate::{CallError, Verdict, output};
 
 /// Explain a rule, or list all rules
 #[derive(Args)]
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
-    let mut out = BufWriter::new(stdout().lock());
+    let mut out = output::results();
     let all = all_rules();
     match &arguments.rule {
         Some(name) => {
@@ -49,17 +49,29 @@ fn explain(out: &mut impl Write, rule: &Rule) -> std::io::Result<()> {
     writeln!(out, "{}.\n", rule.summary.trim_end_matches('.'))?;
     writeln!(out, "What to do: {}.\n", rule.help.trim_end_matches('.'))?;
     writeln!(out, "Specification: {}", rule.spec)?;
-    if let Some(Example { target, failing, corrected }) = example::of(rule.name) {
-        writeln!(out, "\nWrong (for {target}):\n\n{}", indented(failing))?;
+    if let Some(Example { shown, failing, corrected }) = example::of(rule.name) {
+        writeln!(out, "\nWrong ({}):\n\n{}", in_words(shown), indented(failing))?;
         writeln!(out, "\nRight:\n\n{}", indented(corrected))?;
     }
     Ok(())
 }
 
+/// What the texts of an example are.
+fn in_words(shown: Shown) -> String {
+    match shown {
+        Shown::Check(target) | Shown::Run(target) => format!("for {target}"),
+        Shown::Convert(form) => format!("converted by `pto fmt --form {form}`"),
+        Shown::Conform => "a case of a corpus, for `pto conform`".into(),
+        Shown::Words => "described".into(),
+    }
+}
+
 fn to_json(rule: &Rule) -> Value {
     let Rule { name, severity, summary, help, spec } = rule;
-    let example = example::of(name)
-        .map(|example| json!({ "target": example.target, "failing": example.failing, "corrected": example.corrected }));
+    let example = example::of(name).map(|Example { shown, failing, corrected }| {
+        let (command, target) = (shown.command(), shown.target());
+        json!({ "command": command, "target": target, "failing": failing, "corrected": corrected })
+    });
     json!({
         "rule": name, "severity": severity.name(), "summary": summary, "help": help, "spec": spec, "example": example,
     })

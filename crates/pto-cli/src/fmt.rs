@@ -1,6 +1,5 @@
 //! `pto fmt`: canonical text, and conversion between the spellings.
 
-use std::io::{Write, stdout};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -77,6 +76,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
         }
         return Ok(Verdict::Clean);
     }
-    stdout().lock().write_all(written.as_bytes())?;
+    output::print(&written)?;
     Ok(Verdict::Clean)
 }

@@ -1,6 +1,5 @@
 //! `pto lower`: auto mode made visible.
 
-use std::io::{Write, stdout};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -59,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
     match lowered {
         Ok(lowered) => {
             output::diagnostics(&text.source, &text.program.dropped);
-            stdout().lock().write_all(lowered.as_bytes())?;
+            output::print(&lowered)?;
             Ok(Verdict::Clean)
         }
         Err(found) => {

@@ -5,7 +5,7 @@ use std::io::{BufReader, stdin, stdout};
 use clap::Args;
 use pto_lsp::{Ended, serve, transport};
 
-use crate::{CallError, Verdict};
+use crate::{CallError, Verdict, output};
 
 /// Serve an editor over standard input and output
 ///
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
     let (connection, threads) = transport(BufReader::new(stdin()), stdout());
     let ended = serve(&connection);
     drop(connection);
-    threads.finish()?;
+    output::unless_unread(threads.finish(), ())?;
     Ok(match ended {
         Ended::Orderly => Verdict::Clean,
         Ended::Abruptly => Verdict::Wrong,

@@ -41,7 +41,8 @@ enum Command {
     View(Box<view::Arguments>),
 }
 
-/// How a command ended, if it could be carried out.
+/// How a command ended, if it could be carried out; the worse is the greater.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     /// Exit code 0.
     Clean,
@@ -87,7 +88,6 @@ pub(crate) enum CallError {
 }
 
 fn main() -> ExitCode {
-    // A reader that stops early (`pto explain | head`) ends the program quietly, as it does for other tools.
     let result = match Cli::parse().command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
@@ -102,7 +102,6 @@ fn main() -> ExitCode {
     match result {
         Ok(Verdict::Clean) => ExitCode::SUCCESS,
         Ok(Verdict::Wrong) => ExitCode::from(1),
-        Err(CallError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(&error);
             ExitCode::from(2)

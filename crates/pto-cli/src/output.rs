@@ -1,10 +1,46 @@
 //! Standard output and standard error, in one place.
 
 use std::fmt::Display;
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Result, Stdout, Write, stderr, stdout};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pto_text::{Diagnostic, Source};
+
+/// Where results are written: standard output, as long as someone reads it.
+///
+/// A reader that stops early (`pto conform DIR | head -1`) has what it wants, and the exit code is still to come: the
+/// command goes on, and what nobody reads is dropped.
+pub(crate) struct Results(Stdout);
+
+/// Standard output for results; to be flushed before the command ends, so that a full disk is noticed.
+pub(crate) fn results() -> BufWriter<Results> {
+    BufWriter::new(Results(stdout()))
+}
+
+/// Writes a whole text to standard output.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut out = results();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+impl Write for Results {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        unless_unread(self.0.write(bytes), bytes.len())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        unless_unread(self.0.flush(), ())
+    }
+}
+
+/// What came of writing to standard output; `dropped` if nobody reads it any more.
+pub(crate) fn unless_unread<T>(written: Result<T>, dropped: T) -> Result<T> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(dropped),
+        written => written,
+    }
+}
 
 /// Says on standard error why the call could not be carried out.
 pub(crate) fn complain(error: &dyn Display) {

@@ -1,7 +1,7 @@
 //! `pto run --ranks`: a program on several ranks, as threads of this process or as the processes of an MPI job.
 
 use std::collections::BTreeMap;
-use std::io::{BufWriter, Write, stdout};
+use std::io::Write;
 use std::str::FromStr;
 
 use pto_data::Output;
@@ -257,7 +257,7 @@ fn print(arguments: &Arguments, prepared: &Prepared, mut outcomes: Vec<Outcome>)
         outcomes.iter().all(|outcome| outcome.status == "ok") && !prepared.diagnostics.iter().any(Diagnostic::is_error);
     let status = if clean { "ok" } else { "fault" };
     let found = merged(&mut outcomes);
-    let mut out = BufWriter::new(stdout().lock());
+    let mut out = output::results();
     if arguments.json {
         let before = prepared.diagnostics.iter();
         let mut records: Vec<Value> = before.map(|found| record(&prepared.source, found)).collect();

@@ -1,7 +1,7 @@
 //! `pto run`: verify, lower if needed, simulate, report.
 
 use std::collections::BTreeMap;
-use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -139,12 +139,12 @@ pub(crate) fn print_rejected(arguments: &Arguments, prepared: Prepared) -> Resul
 
 fn print(arguments: &Arguments, ran: &Ran) -> Result<Verdict, CallError> {
     if arguments.json {
-        let mut out = BufWriter::new(stdout().lock());
+        let mut out = output::results();
         writeln!(out, "{}", to_json(ran, arguments.how.explore))?;
         out.flush()?;
     } else {
         output::diagnostics(&ran.source, &ran.diagnostics);
-        let mut out = BufWriter::new(stdout().lock());
+        let mut out = output::results();
         match &ran.report {
             Some(report) => write!(out, "{}", pto_view::summary(report, 100, output::colour()))?,
             None => writeln!(out, "{} on {}: rejected", ran.entry, ran.target)?,
@@ -357,7 +357,7 @@ pub(crate) fn bind_one(
         Type::Tile(tile) => array(argument, tile.element, arrays)?,
         Type::Scalar(element) => scalar(argument, *element)?,
         Type::Index | Type::Boolean => scalar(argument, ElementType::I64)?,
-        Type::Event | Type::Opaque(_) => {
+        Type::Event | Type::OfIndex(_) | Type::Opaque(_) => {
             return Err(CallError::Entry(format!("parameter `{name}: {ty}` cannot be bound to a value")));
         }
     };

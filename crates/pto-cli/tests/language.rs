@@ -111,6 +111,48 @@ fn levels() {
     assert!(err.contains("did you mean \"policy.coalesce-implicit\"?"), "{err}");
 }
 
+/// Without `--target` a program is clean if one target takes it; what is denied is wrong on any.
+#[test]
+fn a_denied_rule_decides_on_whichever_target_it_is_found() {
+    let implicit = GATHER.replace("mgather.elem", "mgather");
+    let denied = ["check", "--json", "-", "--deny", "policy.coalesce-implicit"];
+    let (code, out, _) = pto(&denied, &implicit);
+    assert_eq!(code, 1, "{out}");
+    assert!(!rules(&out).iter().any(|(.., target)| target == "cpu"), "cpu takes the program: {out}");
+    let (code, out, _) = pto(&[&denied[..], &["--target", "cpu"]].concat(), &implicit);
+    assert_eq!((code, out.as_str()), (0, ""));
+    // An error that is not denied leaves the program to the targets that take it.
+    let rows = GATHER.replace("8x32xi32", "1x8xi32").replace("mgather.elem", "mgather.row");
+    assert_eq!(pto(&denied, &rows).0, 0);
+    assert_eq!(pto(&["check", "-", "--deny", "shape"], &rows).0, 1);
+}
+
+/// A reader that has gone changes nothing but that nobody reads.
+#[test]
+fn the_exit_code_is_the_verdict_when_nobody_reads() {
+    let unread = |arguments: &[&str]| {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = Command::new(env!("CARGO_BIN_EXE_pto")).args(arguments).stdout(writer).output().expect("pto runs");
+        (output.status.code().expect("an exit code"), String::from_utf8(output.stderr).expect("UTF-8"))
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (right, wrong) = (path("right.pto"), path("wrong.pto"));
+    std::fs::write(&right, GATHER).expect("a file");
+    std::fs::write(&wrong, "pto.mystery\n".repeat(500)).expect("a file");
+    std::fs::write(path("cases.jsonl"), "no case\n".repeat(500)).expect("a file");
+    for form in ["--json", "--sarif"] {
+        assert_eq!(unread(&["check", &wrong, form]), (1, String::new()));
+    }
+    assert_eq!(unread(&["check", &wrong]), (1, String::new()));
+    assert_eq!(unread(&["conform", &path("")]), (1, String::new()));
+    assert_eq!(unread(&["run", &wrong, "--json"]), (1, String::new()));
+    for clean in [&["check", &right][..], &["fmt", &right], &["lower", &right, "--to", "level2"], &["explain"]] {
+        assert_eq!(unread(clean), (0, String::new()), "{clean:?}");
+    }
+}
+
 #[test]
 fn sarif_is_one_log() {
     let (code, out, _) = pto(&["check", "--sarif", "-"], ".arg %x : indx");
@@ -166,6 +208,20 @@ fn explanations() {
     assert_eq!(list.lines().count(), json.lines().count());
     for name in ["parse.type", "type.undefined", "align.row-width", "race.ub"] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{name}");
+    }
+    for line in json.lines() {
+        let rule: Value = serde_json::from_str(line).expect("JSON");
+        let shown = |key: &str| rule["example"][key].as_str().is_some_and(|text| !text.trim().is_empty());
+        assert!(shown("failing") && shown("corrected"), "{line}");
+    }
+    for (name, how) in [
+        ("race.ub", "Wrong (for a5):"),
+        ("unsupported.form", "Wrong (converted by `pto fmt --form level3`):"),
+        ("type.name", "Wrong (a case of a corpus, for `pto conform`):"),
+        ("parse.utf8", "Wrong (described):"),
+    ] {
+        let (_, out, _) = pto(&["explain", name], "");
+        assert!(out.contains(how) && out.contains("Right:"), "{out}");
     }
 }
 

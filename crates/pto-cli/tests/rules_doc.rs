@@ -12,7 +12,7 @@ fn generated() -> String {
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     let rules: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let mut page = String::from(
-        "# Rules\n\nGenerated from `pto explain`; a test holds it up to date. `pto explain RULE` adds a failing and a corrected program.\n",
+        "# Rules\n\nGenerated from `pto explain`; a test holds it up to date. `pto explain RULE` adds a failing and a corrected example.\n",
     );
     let mut prefix = "";
     for rule in &rules {

@@ -28,6 +28,9 @@ pub enum Type {
     Group(GroupType),
     /// An event that later instructions wait for.
     Event,
+    /// A pointer, view, tile or group of `index`, kept as it is spelt. The language has the type, but a size or position
+    /// has no width in memory, so no instruction takes it.
+    OfIndex(Box<str>),
     /// A type of another dialect, kept as it is spelt.
     Opaque(Box<str>),
 }
@@ -96,6 +99,7 @@ impl Type {
             Self::Tile(_) => "a tile",
             Self::Group(_) => "a group",
             Self::Event => "an event",
+            Self::OfIndex(_) => "memory of `index`, which is not part of this instruction set",
             Self::Opaque(_) => "a value of another dialect",
         }
     }
@@ -113,7 +117,7 @@ impl fmt::Display for Type {
             Self::Group(GroupType { ranks: Some(ranks), view }) => write!(f, "group<{ranks} of {view}>"),
             Self::Group(GroupType { ranks: None, view }) => write!(f, "group<{view}>"),
             Self::Event => f.write_str("event"),
-            Self::Opaque(text) => f.write_str(text),
+            Self::OfIndex(text) | Self::Opaque(text) => f.write_str(text),
         }
     }
 }

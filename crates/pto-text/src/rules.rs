@@ -1,4 +1,4 @@
-//! The rules of the text itself, most of them `parse.*`: each with the texts that explain it and a pair of examples.
+//! The rules of the text itself, most of them `parse.*`: each with the texts that explain it.
 //!
 //! Whether a program means something is judged elsewhere ([`pto_ir::check::rules`], [`pto_isa::rules`]); these rules
 //! say whether it can be read and written.
@@ -149,46 +149,9 @@ rules! {
         "A limit of the tool: it keeps the report on a file that is not a program short.";
 }
 
-/// A text that breaks a rule beside one that does not.
-#[derive(Debug)]
-pub struct Example {
-    /// The rule.
-    pub rule: &'static Rule,
-    /// A text in which the rule is broken.
-    pub failing: &'static str,
-    /// The same text, repaired.
-    pub corrected: &'static str,
-}
-
-const fn example(rule: &'static Rule, failing: &'static str, corrected: &'static str) -> Example {
-    Example { rule, failing, corrected }
-}
-
-/// An example for every rule that a short text can break.
-pub static EXAMPLES: &[Example] = &[
-    example(&CHARACTER, "pto.barrier ~PIPE_ALL", "pto.barrier <PIPE_ALL>"),
-    example(&STRING, "pto.set_flag[\"PIPE_V\", \"PIPE_S]", "pto.set_flag[\"PIPE_V\", \"PIPE_S\"]"),
-    example(&NUMBER, ".arg %t : !pto.tile<8x4f32>", ".arg %t : !pto.tile<8x4xf32>"),
-    example(&EXPECTED, "arith.addi %a, : index", "arith.addi %a, %b : index"),
-    example(&OPERATION, "%a = %b", "%a = arith.addi %b, %c : index"),
-    example(&TYPE, "%c = arith.constant 0 : indx", "%c = arith.constant 0 : index"),
-    example(&UNCLOSED, "pto.tload ins(%v : f32", "pto.tload ins(%v : f32)"),
-    example(&UNMATCHED, "pto.barrier <PIPE_ALL>>", "pto.barrier <PIPE_ALL>"),
-    example(
-        &PLACEHOLDER,
-        "mscatter.row %t, %s, %i : (!pto.memref<...>)",
-        "mscatter.row %t, %s, %i : (!pto.memref<64x32xf32>)",
-    ),
-    example(&MISSING_BANG, ".arg %t : pto.tile<8x8xf32>", ".arg %t : !pto.tile<8x8xf32>"),
-    example(&DUPLICATE_KEY, "pto.tmov {a = 1, a = 2}", "pto.tmov {a = 1, b = 2}"),
-    example(&UNKNOWN_ALIAS, ".arg %t : !tile", "!tile = !pto.tile<8x8xf32>\n.arg %t : !tile"),
-    example(&DUPLICATE_ALIAS, "!t = f32\n!t = f16", "!t = f32\n!u = f16"),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Source, parse};
 
     #[test]
     fn names_are_distinct_and_explained() {
@@ -199,18 +162,6 @@ mod tests {
             for text in [rule.summary, rule.help, rule.spec] {
                 assert!(text.ends_with(['.', ';', ')']) && text.len() > 15, "{}: {text}", rule.name);
             }
-        }
-    }
-
-    #[test]
-    fn examples_break_their_rule_and_nothing_else() {
-        for example in EXAMPLES {
-            let names = |text: &str| -> Vec<_> {
-                parse(&Source::new("example", text)).diagnostics.iter().map(|found| found.rule.name).collect()
-            };
-            assert_eq!(names(example.failing).first(), Some(&example.rule.name), "{}", example.failing);
-            assert!(names(example.failing).iter().all(|name| *name == example.rule.name), "{}", example.failing);
-            assert!(names(example.corrected).is_empty(), "{}: {:?}", example.corrected, names(example.corrected));
         }
     }
 }

@@ -53,7 +53,10 @@ impl<'a> Checker<'a> {
             return false;
         }
         let message = format!("`{role}` of {}: expected {}, found {}: {ty}", op.name(), kind.name(), ty.kind());
-        let diagnostic = self.about(Diagnostic::new(&rules::OPERAND, place, message), value);
+        let mut diagnostic = self.about(Diagnostic::new(&rules::OPERAND, place, message), value);
+        if matches!(ty, Type::OfIndex(_)) {
+            diagnostic = diagnostic.help("`index` has no width in memory: use elements of i32");
+        }
         self.report(diagnostic);
         false
     }

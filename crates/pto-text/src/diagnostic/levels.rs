@@ -29,9 +29,19 @@ impl Levels {
         Self { allow: allow.into_iter().map(Into::into).collect(), deny: deny.into_iter().map(Into::into).collect() }
     }
 
+    /// Whether the user wants no finding of a rule, wherever it is made.
+    ///
+    /// ```
+    /// use pto_text::{Levels, rules};
+    /// assert!(Levels::new([""; 0], ["parse"]).denies(&rules::MISSING_BANG));
+    /// ```
+    pub fn denies(&self, rule: &Rule) -> bool {
+        names(&self.deny, rule)
+    }
+
     /// The severity of a finding under these levels; `None` if it is dropped.
     pub fn judge(&self, rule: &Rule, severity: Severity) -> Option<Severity> {
-        if names(&self.deny, rule) {
+        if self.denies(rule) {
             Some(Severity::Error)
         } else if severity < Severity::Error && names(&self.allow, rule) {
             None

@@ -4,26 +4,29 @@
 const LONGEST: usize = 64;
 
 /// The candidate that is nearest to `name`, if one is near: at most a third of the letters inserted, dropped, changed
-/// or swapped with their neighbour. Upper and lower case count as equal, so a wrong case always finds its name.
+/// or swapped with their neighbour. Upper and lower case count as equal, so a wrong case always finds its name. `name`
+/// itself is never suggested: whoever asks has refused it.
 ///
 /// ```
 /// use pto_text::suggest;
 /// assert_eq!(suggest("mscater", ["mgather", "mscatter", "tscatter"]), Some("mscatter"));
 /// assert_eq!(suggest("scatterOOB", ["scatterOob"]), Some("scatterOob"));
 /// assert_eq!(suggest("entirely", ["different"]), None);
+/// assert_eq!(suggest("i1", ["i1", "i8"]), Some("i8"));
 /// ```
 pub fn suggest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    let name = fold(name)?;
-    let limit = (name.len() / 3).max(1);
+    let wanted = fold(name)?;
+    let limit = (wanted.len() / 3).max(1);
     let near = |candidate: &'c str| {
         let folded = fold(candidate)?;
-        if folded.len().abs_diff(name.len()) > limit {
+        if folded.len().abs_diff(wanted.len()) > limit {
             return None;
         }
-        let distance = distance(&name, &folded);
+        let distance = distance(&wanted, &folded);
         (distance <= limit).then_some((distance, candidate))
     };
-    candidates.into_iter().filter_map(near).min_by_key(|&(distance, _)| distance).map(|(_, candidate)| candidate)
+    let others = candidates.into_iter().filter(|candidate| *candidate != name);
+    others.filter_map(near).min_by_key(|&(distance, _)| distance).map(|(_, candidate)| candidate)
 }
 
 fn fold(name: &str) -> Option<Vec<u8>> {
@@ -69,5 +72,6 @@ mod tests {
         assert_eq!(suggest("", ["a"]), None);
         assert_eq!(suggest(&"a".repeat(65), ["a"]), None);
         assert_eq!(suggest("rwo", ["row", "elem"]), Some("row"));
+        assert_eq!(suggest("row", ["row", "elem"]), None);
     }
 }

@@ -42,7 +42,12 @@ pub(super) struct TypeReader<'t> {
     /// How many bytes the spellings of other dialects' types may still take, their aliases replaced.
     pub(super) budget: Cell<usize>,
     known: HashMap<&'t str, Read, TextState>,
+    /// The type that is being read has elements of `index`.
+    of_index: Cell<bool>,
 }
+
+/// What elements of `index` are read as, so that the other parameters of their type are judged as usual.
+const STAND_IN: ElementType = ElementType::I64;
 
 /// Why a type could not be read: boxed, since it is the rare case.
 pub(super) type Refused = Box<Diagnostic>;
@@ -66,7 +71,7 @@ pub fn type_at(node: Node<'_>) -> Option<Type> {
 impl<'t> TypeReader<'t> {
     pub(super) fn new(aliases: Aliases<'t>) -> Self {
         // Texts without hostile aliases need a small part of this.
-        Self { aliases, budget: Cell::new(16 << 20), known: HashMap::default() }
+        Self { aliases, budget: Cell::new(16 << 20), known: HashMap::default(), of_index: Cell::new(false) }
     }
 
     /// Reads a type. What cannot be read is reported where it stands first, and becomes an opaque type.
@@ -86,11 +91,15 @@ impl<'t> TypeReader<'t> {
     }
 
     fn parse(&self, node: Node<'t>) -> Result<Type, Refused> {
+        self.of_index.set(false);
+        let ty = self.parse_any(node)?;
+        if self.of_index.get() { Ok(Type::OfIndex(self.kept(node)?)) } else { Ok(ty) }
+    }
+
+    /// As it would be without the width that `index` lacks.
+    fn parse_any(&self, node: Node<'t>) -> Result<Type, Refused> {
         let resolved = self.aliases.resolve(node);
-        let opaque = || match self.spelt(&[resolved]) {
-            Some(text) => Ok(Type::Opaque(text.into())),
-            None => refuse(node, "expected a type of less than 16 MiB with its aliases written out".into()),
-        };
+        let opaque = || self.kept(node).map(Type::Opaque);
         let Some(view) = TypeView::cast(resolved) else { return opaque() };
         match view.name() {
             "index" => Ok(Type::Index),
@@ -114,6 +123,15 @@ impl<'t> TypeReader<'t> {
                     None => opaque(),
                 },
             },
+        }
+    }
+
+    /// The text of a type that is kept as it is spelt, with the `!` of the dialect where it was left out.
+    fn kept(&self, node: Node<'t>) -> Result<Box<str>, Refused> {
+        match self.spelt(&[self.aliases.resolve(node)]) {
+            Some(text) if text.starts_with("pto.") => Ok(format!("!{text}").into()),
+            Some(text) => Ok(text.into()),
+            None => refuse(node, "expected a type of less than 16 MiB with its aliases written out".into()),
         }
     }
 
@@ -145,6 +163,10 @@ impl<'t> TypeReader<'t> {
             "f8E4M3FN" => F8E4M3,
             "f8E5M2" => F8E5M2,
             "pto.hif8" | "hif8" => HiF8,
+            "index" => {
+                self.of_index.set(true);
+                STAND_IN
+            }
             _ => return None,
         })
     }
@@ -180,10 +202,7 @@ impl<'t> TypeReader<'t> {
             [element] => Ok(Type::Pointer(self.expect_element(*element)?)),
             [element, space] if word_of(*space) == Some("gm") => Ok(Type::Pointer(self.expect_element(*element)?)),
             // A pointer into another memory: a value of the surrounding dialect.
-            [_, _] => match self.spelt(&[view.node()]) {
-                Some(text) => Ok(Type::Opaque(text.into())),
-                None => refuse(view.node(), "expected a type of less than 16 MiB with its aliases written out".into()),
-            },
+            [_, _] => self.kept(view.node()).map(Type::Opaque),
             _ => refuse(view.node(), "expected one element type in `!pto.ptr<...>`".into()),
         }
     }
@@ -261,7 +280,7 @@ impl<'t> TypeReader<'t> {
         if !is_view {
             return refuse(member, format!("expected a view of global memory, found `{}`", member.text()));
         }
-        match self.parse(member)? {
+        match self.parse_any(member)? {
             Type::View(view) => Ok(Type::Group(GroupType { ranks, view })),
             _ => refuse(member, format!("expected a view of global memory, found `{}`", member.text())),
         }

@@ -197,6 +197,8 @@ fn same_type(said: &Type, is: &Type) -> bool {
         }
         // What an operation outside the instruction set defines has no type of ours.
         (_, Type::Opaque(_)) | (Type::Opaque(_), _) => true,
+        // Known by its spelling alone, of which a type may have several.
+        (Type::OfIndex(_), Type::OfIndex(_)) => true,
         _ => said == is,
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn spelling(ty: &Type, form: Form) -> String {
         }
         Type::Tile(ty) => tile(ty, form),
         Type::Event => "!pto.event".into(),
-        Type::Opaque(text) => text.to_string(),
+        Type::OfIndex(text) | Type::Opaque(text) => text.to_string(),
     }
 }
 
