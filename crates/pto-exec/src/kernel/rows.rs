@@ -222,9 +222,10 @@ impl<const N: usize> Gather<'_, N> {
         let Self { tile, block, table } = self;
         let block = RowBlock { segments, ..block };
         let Moved { payload, count, .. } = block.moved;
-        // Of long rows that go through the caches the lines to be written are asked for, in time for the next one; the
-        // machine's prefetchers find those to be read. Those of short rows are written one after the other anyway.
-        let asks = block.streams.is_some() || segments.iter().any(|segment| segment.length * N <= ASKED_BYTES);
+        // The prefetchers of machines with a far last level find the lines of long rows that are to be read. There, where such rows
+        // go through the caches, the lines to be written are asked for, in time for the next one.
+        let is_short = segments.iter().any(|segment| segment.length * N <= ASKED_BYTES);
+        let asks = block.streams.is_some() || is_short || !Caches::get().is_l3_far();
         let mut next = 0;
         // Inlined by force: a closure on its own is compiled without the instruction set.
         block.for_each_row(
