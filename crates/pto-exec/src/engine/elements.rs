@@ -248,7 +248,7 @@ impl Scatter<'_> {
         for from in (0..run.length).step_by(UNDO_LANES) {
             let run = run.part(from, run.length.min(from + UNDO_LANES));
             engine.check_lanes(&lookup, run).ok()?;
-            if kind == Table::Own && !kernel.may_merge(engine.backend, self.values(run)) {
+            if kind == Table::Own && !kernel.may_merge(self.values(run)) {
                 return None;
             }
             let scatter = &mut |moved: Moved<'_>| kernel.scatter(engine.backend, table, moved, tile);

@@ -55,7 +55,7 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
     fn clear(&self, own: &mut [u8]);
 
     /// True if these values may be combined in a table of a thread's own.
-    fn may_merge(&self, backend: Backend, values: &[u8]) -> bool;
+    fn may_merge(&self, values: &[u8]) -> bool;
 
     /// Combines a table of a thread's own into another of the same length.
     fn merge(&self, backend: Backend, table: &mut [u8], own: &[u8]);
@@ -212,8 +212,8 @@ impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
         }
     }
 
-    fn may_merge(&self, backend: Backend, values: &[u8]) -> bool {
-        backend.run(MayMerge { values: values.as_chunks::<N>().0, combine: PhantomData::<C> })
+    fn may_merge(&self, values: &[u8]) -> bool {
+        may_merge::<N, C>(values.as_chunks::<N>().0)
     }
 
     fn merge(&self, backend: Backend, table: &mut [u8], own: &[u8]) {
@@ -399,20 +399,6 @@ fn may_merge<const N: usize, C: Combine<N>>(values: &[[u8; N]]) -> bool {
         4 => count!(u32) == 0,
         8 => count!(u64) == 0,
         _ => !values.contains(&unused),
-    }
-}
-
-struct MayMerge<'a, const N: usize, C> {
-    values: &'a [[u8; N]],
-    combine: PhantomData<C>,
-}
-
-impl<const N: usize, C: Combine<N>> Task for MayMerge<'_, N, C> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run<S: Simd>(self, _: S) -> bool {
-        may_merge::<N, C>(self.values)
     }
 }
 
