@@ -171,8 +171,8 @@ impl Work {
 mod tests {
     use super::*;
 
-    const MESH: Caches = Caches { l2: 1 << 20, l3: 65 << 20 };
-    const CHIPLET: Caches = Caches { l2: 1 << 19, l3: 32 << 20 };
+    const MESH: Caches = Caches { l2: 1 << 20, l3: 65 << 20, is_chiplet: false };
+    const CHIPLET: Caches = Caches { l2: 1 << 19, l3: 32 << 20, is_chiplet: true };
     const WORK: Work =
         Work { lanes: 1 << 22, table_bytes: 64 << 20, threads: 2, caches: MESH, gathers: false, merges: false };
 
@@ -189,7 +189,7 @@ mod tests {
         let spill = SPILL * MESH.l2;
         assert_eq!(spread(Work { table_bytes: spill + 1, ..WORK }), Partitioned);
         assert_eq!(spread(Work { table_bytes: spill, ..WORK }), Owned);
-        let alone = Work { threads: 1, lanes: 1 << 23, caches: Caches { l2: 2 << 20, l3: 260 << 20 }, ..WORK };
+        let alone = Work { threads: 1, lanes: 1 << 23, caches: Caches { l2: 2 << 20, l3: 260 << 20, ..MESH }, ..WORK };
         assert_eq!(spread(Work { table_bytes: spill + 1, ..alone }), Partitioned);
         assert_eq!(spread(Work { table_bytes: spill, ..alone }), Direct);
         assert_eq!(spread(Work { table_bytes: NEAR_BYTES + 1, ..WORK }), Owned);

@@ -141,12 +141,17 @@ impl<const N: usize, W: Word> Task for GatherChecked<'_, N, W> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> bool {
         let Self { destination, table, words, limit } = self;
-        if N == 4 && W::BYTES == 4 && (S::LANDS || transfer::are_gathered(table, words.len())) {
+        if N == 4 && W::BYTES == 4 && (simd.lands() || transfer::are_gathered(table, words.len())) {
             let table = bytemuck::cast_slice(&table[..limit as usize]);
             return simd.gather4(bytemuck::cast_slice_mut(destination), table, bytemuck::cast_slice(words), None);
         }
         let Some(offsets) = Offsets::look(simd, words, limit) else { return false };
-        transfer::gather_each(destination, table, offsets);
+        if simd.lands() {
+            // The compiler would put a gather instruction in the place of single loads.
+            transfer::gather_ahead(destination, table, offsets, &[]);
+        } else {
+            transfer::gather_each(destination, table, offsets);
+        }
         true
     }
 }

@@ -1,8 +1,8 @@
 //! The caches of this machine, read once, and what they say about it.
 //!
 //! Everything was measured on two kinds of machines (`docs/performance.md`): one whose cores have a large second-level cache
-//! of their own and share a last level that is far away (a mesh), and one whose cores have a small second level and share a
-//! last level with few others, close by (a chiplet).
+//! of their own and share a last level with many others, far away (a mesh: Sapphire Rapids and Ice Lake servers), and one whose
+//! cores have a small second level and share a last level with few others, close by (a chiplet: Zen 3).
 
 use std::fs::read_to_string;
 use std::sync::OnceLock;
@@ -16,11 +16,16 @@ pub(crate) struct Caches {
     pub(crate) l2: usize,
     /// Last level: shared. What a core can count on is less.
     pub(crate) l3: usize,
+    /// The last level is that of a few cores on one chip of several, however large it is.
+    pub(crate) is_chiplet: bool,
 }
+
+/// The largest last level of cores on a ring, where it is near to all of them.
+const LARGEST_RING: usize = 36 << 20;
 
 impl Caches {
     /// What most machines of the last ten years have at least; used where the machine does not say.
-    pub(crate) const USUAL: Self = Self { l2: 1 << 20, l3: 16 << 20 };
+    pub(crate) const USUAL: Self = Self { l2: 1 << 20, l3: 16 << 20, is_chiplet: false };
 
     /// The caches of the first core.
     pub(crate) fn get() -> Self {
@@ -30,7 +35,7 @@ impl Caches {
 
     /// True if the last level is one of many cores: reaching it takes so long that what is there is as good as in memory.
     pub(crate) fn is_l3_far(&self) -> bool {
-        self.l3 > self.l2.saturating_mul(64)
+        !self.is_chiplet && (self.l3 > self.l2.saturating_mul(64) || self.l3 > LARGEST_RING)
     }
 
     /// Bytes of a table that is at hand in the last level, whatever else is.
@@ -60,8 +65,20 @@ impl Caches {
             })
         };
         let l2 = level(2)?;
-        Some(Self { l2, l3: level(3).unwrap_or(l2) })
+        Some(Self { l2, l3: level(3).unwrap_or(l2), is_chiplet: is_chiplet() })
     }
+}
+
+/// True if the machine is one of AMD's, or of the same design.
+fn is_chiplet() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let vendor = core::arch::x86_64::__cpuid(0);
+        let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
+        matches!(name.as_flattened(), b"AuthenticAMD" | b"HygonGenuine")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
 /// `2048K` or `30M` in bytes.
@@ -93,16 +110,19 @@ mod tests {
 
     #[test]
     fn two_kinds_of_machines_are_told_apart() {
-        let mesh = Caches { l2: 2 << 20, l3: 260 << 20 };
-        let chiplet = Caches { l2: 512 << 10, l3: 32 << 20 };
+        let mesh = Caches { l2: 2 << 20, l3: 260 << 20, is_chiplet: false };
+        let small_mesh = Caches { l2: 1280 << 10, l3: 48 << 20, is_chiplet: false };
+        let chiplet = Caches { l2: 512 << 10, l3: 32 << 20, is_chiplet: true };
+        assert!(small_mesh.is_l3_far() && !Caches { l3: LARGEST_RING, ..small_mesh }.is_l3_far());
+        assert!(!Caches { l3: 96 << 20, ..chiplet }.is_l3_far());
         assert_eq!((mesh.is_l3_far(), mesh.near_l3()), (true, 8 << 20));
         assert_eq!((chiplet.is_l3_far(), chiplet.near_l3()), (false, 8 << 20));
         assert_eq!((Caches::USUAL.is_l3_far(), Caches::USUAL.near_l3()), (false, 4 << 20));
         let buckets = |caches: Caches| [16, 32, 64, 65, 256, 1024].map(|mega| caches.buckets(mega << 20));
         assert_eq!(buckets(mesh), [64; 6]);
-        assert_eq!(buckets(Caches { l2: 256 << 10, l3: 35 << 20 }), [64, 128, 128, 128, 128, 128]);
+        assert_eq!(buckets(Caches { l2: 256 << 10, l3: 35 << 20, is_chiplet: false }), [64, 128, 128, 128, 128, 128]);
         assert_eq!(buckets(chiplet), [64, 64, 128, 128, 128, 128]);
         assert_eq!(buckets(Caches::USUAL), [64, 64, 64, 128, 128, 128]);
-        assert_eq!(Caches { l2: 0, l3: 0 }.buckets(usize::MAX), 128);
+        assert_eq!(Caches { l2: 0, l3: 0, is_chiplet: false }.buckets(usize::MAX), 128);
     }
 }

@@ -85,7 +85,7 @@ impl<const N: usize, W: Word> Task for GatherResolving<'_, N, W> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Self::Output {
         let Self { tile, words, from } = self;
-        if S::LANDS && N == 4 && W::BYTES == 4 {
+        if simd.lands() && N == 4 && W::BYTES == 4 {
             return from.gather_landing(simd, tile, words);
         }
         let is_identity = from.resolver.is_identity();

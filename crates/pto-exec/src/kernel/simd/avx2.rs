@@ -343,7 +343,10 @@ unsafe impl Simd for Avx2 {
         self.gather4_landing(destination, table, words, Landing::Nearest { signed: false }, streams) == 0
     }
 
-    const LANDS: bool = true;
+    #[inline(always)]
+    fn lands(self) -> bool {
+        true
+    }
 
     #[inline(always)]
     fn gather4_landing(

@@ -1,37 +1,58 @@
 //! AVX-512: 64-byte registers, compress, gather, f16 conversion.
 #![expect(unsafe_code, reason = "vector instructions that the compiler does not choose by itself")]
 
+mod gather;
+
 use core::arch::x86_64::{
-    __m512i, __mmask8, __mmask16, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_ET0, _MM_HINT_T0, _mm_cvtsi32_si128,
-    _mm_prefetch, _mm256_loadu_si256, _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512,
-    _mm512_castsi512_si256, _mm512_cmplt_epu32_mask, _mm512_cmplt_epu64_mask, _mm512_cvtepi32_epi16,
-    _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_ph, _mm512_loadu_si512, _mm512_mask_cmplt_epu32_mask,
-    _mm512_mask_i32gather_epi32, _mm512_mask_mov_epi32, _mm512_mask_storeu_epi32, _mm512_maskz_compress_epi32,
-    _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi32, _mm512_max_epu32, _mm512_max_epu64, _mm512_min_epu32,
-    _mm512_mul_epu32, _mm512_mullo_epi32, _mm512_permutex2var_epi32, _mm512_set1_epi32, _mm512_set1_epi64,
-    _mm512_setr_epi32, _mm512_setzero_si512, _mm512_srl_epi32, _mm512_srli_epi64, _mm512_storeu_si512,
-    _mm512_stream_si512, _mm512_sub_epi32, _mm512_sub_epi64,
+    __m512i, __mmask8, __mmask16, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_T0, _mm_cvtsi32_si128, _mm_prefetch,
+    _mm256_loadu_si256, _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512, _mm512_castsi512_si256,
+    _mm512_cmplt_epu32_mask, _mm512_cmplt_epu64_mask, _mm512_cvtepi32_epi16, _mm512_cvtepu16_epi32, _mm512_cvtph_ps,
+    _mm512_cvtps_ph, _mm512_loadu_si512, _mm512_mask_mov_epi32, _mm512_maskz_compress_epi32,
+    _mm512_maskz_compress_epi64, _mm512_max_epu32, _mm512_max_epu64, _mm512_min_epu32, _mm512_mul_epu32,
+    _mm512_mullo_epi32, _mm512_permutex2var_epi32, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32,
+    _mm512_setzero_si512, _mm512_srai_epi32, _mm512_srl_epi32, _mm512_srli_epi64, _mm512_storeu_si512,
+    _mm512_sub_epi32, _mm512_sub_epi64, _mm512_xor_si512,
 };
 use core::mem::transmute;
 
 use super::stream::LINE;
-use super::{Simd, Streams, Task, avx2, portable};
+use super::{Landing, Simd, Streams, Task, avx2, portable};
 use crate::kernel::modulus::Modulus;
 use crate::kernel::offsets::Word;
 
 /// Proof that the machine has AVX-512 F, BW, CD, DQ and VL, and all that AVX2's proof covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Avx512(());
+pub(super) struct Avx512 {
+    gathers: Gathers,
+}
+
+/// How elements are gathered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gathers {
+    /// By the gather instruction.
+    ByInstruction,
+    /// By single loads: the gather instruction of some machines was made slow by their microcode.
+    ByLoads,
+}
 
 impl Avx512 {
-    pub(super) fn detect() -> Option<Self> {
+    pub(super) fn detect(gathers: Gathers) -> Option<Self> {
         let found = avx2::Avx2::detect().is_some()
             && is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512cd")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl");
-        found.then_some(Self(()))
+        found.then_some(Self { gathers })
+    }
+}
+
+impl Avx512 {
+    pub(super) const fn name(self) -> &'static str {
+        match self.gathers {
+            Gathers::ByInstruction => "avx512",
+            Gathers::ByLoads => "avx512-loads",
+        }
     }
 }
 
@@ -39,6 +60,12 @@ impl Avx512 {
 #[target_feature(enable = "avx2,f16c,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
 pub(super) fn enter<T: Task>(proof: Avx512, task: T) -> T::Output {
     task.run(proof)
+}
+
+/// How many slots come before the next line.
+#[inline(always)]
+fn to_line(slots: &[[u8; 4]]) -> usize {
+    slots.as_ptr().align_offset(LINE).min(slots.len())
 }
 
 /// Lanes between asking for indices and slots and using them.
@@ -99,22 +126,15 @@ impl Avx512 {
         }
     }
 
-    /// [`Simd::remainders`] for unsigned words of 4 bytes. The compiler would widen and narrow all of them for the products.
+    /// [`Simd::remainders`] for words of 4 bytes.
     #[inline(always)]
-    fn remainders4(self, words: &[[[u8; 4]; 16]], modulus: Modulus, remainders: &mut [[[u8; 4]; 16]]) {
+    fn remainders4(self, words: &[[[u8; 4]; 16]], modulus: Modulus, signed: bool, remainders: &mut [[[u8; 4]; 16]]) {
         for (words, slots) in words.iter().zip(remainders) {
             // SAFETY: `self` proves AVX-512F. The load reads and the store writes the 64 bytes of 16 words. Any alignment
             // will do.
             unsafe {
-                let divisor = _mm512_set1_epi32(modulus.divisor as i32);
-                let reciprocal = _mm512_set1_epi32(modulus.reciprocal as i32);
                 let words = _mm512_loadu_si512(words.as_ptr().cast());
-                let even = _mm512_srli_epi64::<32>(_mm512_mul_epu32(words, reciprocal));
-                let odd = _mm512_mul_epu32(_mm512_srli_epi64::<32>(words), reciprocal);
-                let quotients = _mm512_mask_mov_epi32(even, 0xaaaa, odd);
-                let rests = _mm512_sub_epi32(words, _mm512_mullo_epi32(quotients, divisor));
-                // One divisor too much at the most, and then the difference is the smaller of the two.
-                let rests = _mm512_min_epu32(rests, _mm512_sub_epi32(rests, divisor));
+                let rests = self::remainders(words, modulus, signed);
                 _mm512_storeu_si512(slots.as_mut_ptr().cast(), rests);
             }
         }
@@ -207,59 +227,29 @@ impl Avx512 {
         }
         count
     }
+}
 
-    /// [`Simd::gather4`], 16 elements a turn, from a table that signed offsets reach. What is written past the caches begins
-    /// at a line.
-    #[inline(always)]
-    fn gather16(
-        self,
-        destination: &mut [[u8; 4]],
-        table: &[[u8; 4]],
-        words: &[[u8; 4]],
-        streams: Option<&Streams>,
-    ) -> bool {
-        assert!(table.len() <= 1 << 31 && words.len() == destination.len());
-        let ((slots, slots_tail), (words, words_tail)) = (destination.as_chunks_mut::<16>(), words.as_chunks::<16>());
-        let lines = slots.as_ptr().cast::<u8>();
-        assert!(
-            streams.is_none() || slots.is_empty() || lines.align_offset(LINE) == 0,
-            "a line begins at a multiple of 64"
-        );
-        let mut inside = !0;
-        for (slots, words) in slots.iter_mut().zip(words) {
-            // SAFETY: `self` proves AVX-512F. The load reads the 64 bytes of `words`. Only words below `table.len()`, at
-            // most 2^31, are in the mask: each lane of it reads one element of `table`. Either store writes the 64 bytes
-            // of `slots`; the first line is aligned by the assertion, and so are all others, which follow it at
-            // distances of 64 bytes. A `Streams` waits for the stores. A prefetch faults at no address.
-            unsafe {
-                // The machine's prefetchers lose both streams among the other accesses.
-                _mm_prefetch::<_MM_HINT_T0>(words.as_ptr().wrapping_add(AHEAD).cast());
-                let words = _mm512_loadu_si512(words.as_ptr().cast());
-                let mask = _mm512_cmplt_epu32_mask(words, _mm512_set1_epi32(table.len() as i32));
-                let zero = _mm512_setzero_si512();
-                let values = _mm512_mask_i32gather_epi32::<4>(zero, mask, words, table.as_ptr().cast());
-                if streams.is_some() {
-                    _mm512_stream_si512(slots.as_mut_ptr().cast(), values);
-                } else {
-                    _mm_prefetch::<_MM_HINT_ET0>(slots.as_ptr().wrapping_add(AHEAD).cast());
-                    _mm512_storeu_si512(slots.as_mut_ptr().cast(), values);
-                }
-                inside &= mask;
-            }
-        }
-        if slots_tail.is_empty() {
-            return inside == !0;
-        }
-        let lanes = (1 << slots_tail.len()) - 1;
-        // SAFETY: as above. `lanes` has a bit for each element of both tails, and nothing else is read or written.
-        unsafe {
-            let words = _mm512_maskz_loadu_epi32(lanes, words_tail.as_ptr().cast());
-            let mask = _mm512_mask_cmplt_epu32_mask(lanes, words, _mm512_set1_epi32(table.len() as i32));
-            let zero = _mm512_setzero_si512();
-            let values = _mm512_mask_i32gather_epi32::<4>(zero, mask, words, table.as_ptr().cast());
-            _mm512_mask_storeu_epi32(slots_tail.as_mut_ptr().cast(), lanes, values);
-            inside == !0 && mask == lanes
-        }
+/// The remainders of sixteen words, which may be signed; none is negative. The compiler would widen and narrow all of them for
+/// the products.
+///
+/// # Safety
+/// The machine has AVX-512F.
+#[inline(always)]
+unsafe fn remainders(words: __m512i, modulus: Modulus, signed: bool) -> __m512i {
+    // SAFETY: the caller vouches for AVX-512F; the instructions touch registers only.
+    unsafe {
+        let divisor = _mm512_set1_epi32(modulus.divisor as i32);
+        let reciprocal = _mm512_set1_epi32(modulus.reciprocal as i32);
+        // The complement of a negative number is not negative, and counts from the other end.
+        let signs = if signed { _mm512_srai_epi32::<31>(words) } else { _mm512_setzero_si512() };
+        let words = _mm512_xor_si512(words, signs);
+        let even = _mm512_srli_epi64::<32>(_mm512_mul_epu32(words, reciprocal));
+        let odd = _mm512_mul_epu32(_mm512_srli_epi64::<32>(words), reciprocal);
+        let quotients = _mm512_mask_mov_epi32(even, 0xaaaa, odd);
+        let rests = _mm512_sub_epi32(words, _mm512_mullo_epi32(quotients, divisor));
+        // One divisor too much at the most, and then the difference is the smaller of the two.
+        let rests = _mm512_min_epu32(rests, _mm512_sub_epi32(rests, divisor));
+        _mm512_add_epi32(_mm512_xor_si512(rests, signs), _mm512_and_si512(divisor, signs))
     }
 }
 
@@ -333,13 +323,13 @@ unsafe impl Simd for Avx512 {
 
     #[inline(always)]
     fn remainders<W: Word>(self, words: &[W], modulus: Modulus, signed: bool, remainders: &mut [W]) {
-        if W::BYTES != 4 || signed {
+        if W::BYTES != 4 {
             return portable::remainders(words, modulus, signed, remainders);
         }
         assert!(words.len() == remainders.len(), "each word has a remainder");
         let body = words.len() / 16 * 16;
         let ((words, rest), (slots, slots_rest)) = (words.split_at(body), remainders.split_at_mut(body));
-        self.remainders4(bytemuck::cast_slice(words), modulus, bytemuck::cast_slice_mut(slots));
+        self.remainders4(bytemuck::cast_slice(words), modulus, signed, bytemuck::cast_slice_mut(slots));
         portable::remainders(rest, modulus, signed, slots_rest);
     }
 
@@ -376,15 +366,35 @@ unsafe impl Simd for Avx512 {
         streams: Option<&Streams>,
     ) -> bool {
         // The instruction reads its offsets as signed.
-        if table.len() > 1 << 31 {
-            return portable::gather4(destination, table, words);
+        if self.lands() || table.len() > 1 << 31 {
+            let landing = Landing::Nearest { signed: false };
+            return self.gather4_landing(destination, table, words, landing, streams) == 0;
         }
-        if streams.is_none() {
-            return self.gather16(destination, table, words, None);
-        }
-        let head = destination.as_ptr().align_offset(LINE).min(destination.len());
+        let head = if streams.is_some() { to_line(destination) } else { 0 };
         let ((first, rest), (first_words, words)) = (destination.split_at_mut(head), words.split_at(head));
         self.gather16(first, table, first_words, None) && self.gather16(rest, table, words, streams)
+    }
+
+    #[inline(always)]
+    fn lands(self) -> bool {
+        self.gathers == Gathers::ByLoads
+    }
+
+    #[inline(always)]
+    fn gather4_landing(
+        self,
+        destination: &mut [[u8; 4]],
+        table: &[[u8; 4]],
+        words: &[[u8; 4]],
+        landing: Landing,
+        streams: Option<&Streams>,
+    ) -> usize {
+        if table.is_empty() {
+            return words.len();
+        }
+        let head = if streams.is_some() { to_line(destination) } else { 0 };
+        let ((first, rest), (first_words, words)) = (destination.split_at_mut(head), words.split_at(head));
+        self.load16(first, table, first_words, landing, None) + self.load16(rest, table, words, landing, streams)
     }
 
     #[inline(always)]

@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 #[cfg(target_arch = "x86_64")]
 use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
-use avx512::Avx512;
+use avx512::{Avx512, Gathers};
 use portable::Portable;
 pub(crate) use stream::{LINE, Streams};
 
@@ -95,8 +95,12 @@ pub(crate) unsafe trait Simd: Copy + Send + Sync {
         portable::gather4(destination, table, words)
     }
 
-    /// [`gather4_landing`](Self::gather4_landing) is quicker than resolving words before they are gathered, from any table.
-    const LANDS: bool = false;
+    /// [`gather4_landing`](Self::gather4_landing) is quicker than resolving words before they are gathered, from any table, and
+    /// single loads are quicker than a gather instruction.
+    #[inline(always)]
+    fn lands(self) -> bool {
+        false
+    }
 
     /// As [`gather4`](Self::gather4), where words that are not below the table's length land on another of its elements;
     /// returns how many there are. From an empty table nothing is gathered.
@@ -192,17 +196,26 @@ impl Backend {
         None
     }
 
-    /// AVX-512 (F, BW, CD, DQ, VL), if the machine has it.
+    /// AVX-512 (F, BW, CD, DQ, VL), if the machine has it; with its gather instruction, or with single loads where these are
+    /// quicker.
     pub fn avx512() -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
-        return Avx512::detect().map(|proof| Self(Level::Avx512(proof)));
+        return Avx512::detect(Gathers::quicker()).map(|proof| Self(Level::Avx512(proof)));
+        #[cfg(not(target_arch = "x86_64"))]
+        None
+    }
+
+    /// As [`avx512`](Self::avx512) with the slower way of gathers.
+    fn avx512_slower() -> Option<Self> {
+        #[cfg(target_arch = "x86_64")]
+        return Avx512::detect(Gathers::quicker().other()).map(|proof| Self(Level::Avx512(proof)));
         #[cfg(not(target_arch = "x86_64"))]
         None
     }
 
     /// Every backend of this machine, the portable one first and the best one last.
     pub fn available() -> impl Iterator<Item = Self> {
-        [Some(Self::PORTABLE), Self::avx2(), Self::avx512()].into_iter().flatten()
+        [Some(Self::PORTABLE), Self::avx2(), Self::avx512_slower(), Self::avx512()].into_iter().flatten()
     }
 
     /// The fastest backend of this machine; found out once.
@@ -211,14 +224,14 @@ impl Backend {
         *BEST.get_or_init(|| Self::available().last().unwrap_or(Self::PORTABLE))
     }
 
-    /// `portable`, `avx2` or `avx512`.
+    /// `portable`, `avx2`, `avx512`, or `avx512-loads` for AVX-512 without its gather instruction.
     pub const fn name(self) -> &'static str {
         match self.0 {
             Level::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
             Level::Avx2(_) => "avx2",
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512(_) => "avx512",
+            Level::Avx512(proof) => proof.name(),
         }
     }
 

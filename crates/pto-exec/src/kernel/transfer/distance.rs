@@ -15,11 +15,11 @@ const FIRST_LEVEL: usize = 48 << 10;
 /// Bytes of that which lanes and values take as they pass through.
 const PASSING: usize = 24 << 10;
 
-/// True if the slots of a table are written again sooner than found to be the same: those of a near one, and all where lines
-/// that were written go back to a cache that is close.
+/// True if the slots of a table are written again sooner than found to be the same: the machine cannot guess which do. Not
+/// those of a far table, where lines that were written have to go back to memory, unless to a cache that is close.
 #[inline(always)]
 pub(super) fn writes_again<const N: usize>(table: &[[u8; N]]) -> bool {
-    table.len() <= (1 << 16) / N || !Caches::get().is_l3_far()
+    !is_far(table) || !Caches::get().is_l3_far()
 }
 
 /// The slots of so few lanes are in the first-level cache, too.
