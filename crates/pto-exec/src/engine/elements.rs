@@ -201,6 +201,9 @@ impl Scatter<'_> {
                 return done;
             }
         }
+        if engine.is_parallel(run.length) && self.whole_words(run).is_some() {
+            return self.direct_after_shared_look(table);
+        }
         if let Some(offsets) = lookup.check_whole(engine.backend, run) {
             kernel.scatter(engine.backend, table, Moved::whole(run, offsets?), tile);
             return Ok(0);
@@ -208,6 +211,20 @@ impl Scatter<'_> {
         engine.check_lanes(&lookup, run)?;
         let scatter = &mut |moved: Moved<'_>| kernel.scatter(engine.backend, table, moved, tile);
         Ok(lookup.for_each_block(engine.backend, run, scatter))
+    }
+
+    /// As [`direct`](Self::direct) for lanes that are their own offsets: all threads look at them, and this one carries them out.
+    fn direct_after_shared_look(&self, table: &mut [u8]) -> Result<usize, Outside> {
+        let Self { engine, kernel, lookup, run, tile } = *self;
+        let parts = cuts(run.length, engine.workers()).into_iter().map(|(from, to)| run.part(from, to)).collect();
+        let looked = engine.each(parts, |part| {
+            let offsets = lookup.check_whole(engine.backend, part).unwrap_or(Err(Outside))?;
+            Ok(Moved::whole(part, offsets))
+        });
+        for moved in looked.into_iter().collect::<Result<Vec<_>, _>>()? {
+            kernel.scatter(engine.backend, table, moved, tile);
+        }
+        Ok(0)
     }
 
     /// True if saving the table costs less than looking at all lanes beforehand.

@@ -7,7 +7,7 @@
 
 use super::offsets::Word;
 use super::partition::{Buckets, Chunking, LOOK, Split, ask_ahead};
-use super::simd::{self, Backend, Simd, Task};
+use super::simd::{self, Backend, Simd, Streams, Task};
 
 /// A place in a bucket: an offset, and later the value, in its first bytes.
 type Place = [u8; 4];
@@ -98,14 +98,17 @@ pub(crate) fn hand_out(
 
 fn hand_out_as<const N: usize>(all: &[[u8; 4]], split: Split, buckets: &Buckets, region: &[u8], tile: &mut [u8]) {
     let region = region.as_chunks::<PLACE_BYTES>().0;
-    let mut places = buckets.starts();
+    let (mut places, streams) = (buckets.starts(), Streams::new());
     for (i, (words, slots)) in all.chunks(LOOK).zip(tile.as_chunks_mut::<N>().0.chunks_mut(LOOK)).enumerate() {
         ask_ahead(all, i * LOOK);
-        for (word, slot) in words.iter().zip(slots) {
+        let found = &mut [[0; N]; LOOK][..words.len()];
+        for (word, slot) in words.iter().zip(&mut *found) {
             let place = places.take(split.bucket(word.get()));
             slot.copy_from_slice(&region[place][..N]);
             simd::prefetch(region, place + 64 / PLACE_BYTES);
         }
+        // Past the caches, where the buckets are wanted.
+        streams.copy(slots.as_flattened_mut(), found.as_flattened());
         buckets.follow(&mut places);
     }
 }

@@ -242,17 +242,17 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     let lookahead = lookahead::<N, C>(table, all.len());
     for (i, words) in all.chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
-        if let Some(slot) = common(words) {
+        // The machine's prefetchers lose the two streams among all the other accesses.
+        let ask = |k: usize| {
+            simd::prefetch_run(all, (i + 1) * BLOCK + k, 16);
+            simd::prefetch_run(tile, run.start + BLOCK + k, 16);
+        };
+        if let (Some(slot), 1) = (common(words), run.step) {
+            // While the machine waits for one sum after the other it does not look far ahead by itself.
+            (0..BLOCK).step_by(16).for_each(ask);
             // Waiting for a sum in a register takes half the time of waiting for it to come back from memory.
-            let slot = &mut table[slot.get() as usize];
-            let values = (0..words.len()).map(|k| tile[run.start + k * run.step]);
-            *slot = values.fold(*slot, |old, new| C::combine(simd, old, new));
+            combine_all::<N, C, S>(simd, &mut table[slot.get() as usize], &tile[run.start..][..words.len()]);
         } else if run.step == 1 {
-            // The machine's prefetchers lose the two streams among all the other accesses.
-            let ask = |k: usize| {
-                simd::prefetch_run(all, (i + 1) * BLOCK + k, 16);
-                simd::prefetch_run(tile, run.start + BLOCK + k, 16);
-            };
             let values = &tile[run.start..][..words.len()];
             // SAFETY: every word is below `offsets.limit() <= table.len()` by the first assertion.
             unsafe { combine_dense::<N, C, W, S>(simd, table, &all[i * BLOCK..], values, lookahead, ask) };
@@ -283,9 +283,7 @@ pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     let (all, values) = (offsets.words(), &values[..count]);
     let words = &all[..count];
     if let Some(slot) = common(words) {
-        let slot = &mut table[slot.get() as usize];
-        *slot = values.iter().fold(*slot, |old, new| C::combine(simd, old, *new));
-        return;
+        return combine_all::<N, C, S>(simd, &mut table[slot.get() as usize], values);
     }
     let lookahead = lookahead::<N, C>(table, length);
     for (i, values) in values.chunks(BLOCK).enumerate() {
@@ -294,11 +292,21 @@ pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     }
 }
 
+/// Combines values into one slot, in order.
+#[inline(always)]
+fn combine_all<const N: usize, C: Combine<N>, S: Simd>(simd: S, slot: &mut [u8; N], values: &[[u8; N]]) {
+    *slot = values.iter().fold(*slot, |old, new| C::combine(simd, old, *new));
+}
+
 /// The one word that all are, if there are several.
 #[inline(always)]
 fn common<W: Word>(words: &[W]) -> Option<W> {
     let [first, second, rest @ ..] = words else { return None };
-    let alike = first.get() == second.get() && rest.iter().all(|word| word.get() == first.get());
+    if first.get() != second.get() {
+        return None;
+    }
+    // All of them, without a branch for each: the vector unit's work.
+    let alike = rest.iter().fold(0, |bits, word| bits | (word.get() ^ first.get())) == 0;
     alike.then_some(*first)
 }
 

@@ -89,27 +89,38 @@ unsafe fn land(words: __m512i, landing: Landing) -> __m512i {
     }
 }
 
+/// Four elements of a table.
+///
+/// # Safety
+/// The machine has AVX2, and the table all of these elements.
+#[inline(always)]
+unsafe fn four(table: &[[u8; 4]], at: __m128i) -> __m128i {
+    // SAFETY: the caller vouches for both; the instructions touch registers only.
+    unsafe {
+        let get = |offset: u64| i32::from_le_bytes(*table.get_unchecked(offset as usize));
+        let (even, odd) = (|pair: u64| get(pair & u64::from(u32::MAX)), |pair: u64| get(pair >> 32));
+        let (a, b) = (_mm_cvtsi128_si64(at) as u64, _mm_extract_epi64::<1>(at) as u64);
+        _mm_setr_epi32(even(a), odd(a), even(b), odd(b))
+    }
+}
+
 /// The elements that sixteen words land on, and which of the words are in range. The table has an element.
 ///
 /// # Safety
-/// The machine has AVX-512F and DQ.
+/// The machine has AVX-512F and AVX2.
 #[inline(always)]
 unsafe fn load(table: &[[u8; 4]], words: __m512i, landing: Landing) -> (__m512i, __mmask16) {
     let last = (table.len() - 1).min(u32::MAX as usize);
-    // SAFETY: `get` is called with lanes of `at` only, none of which exceeds `last`, so that they are below the table's length.
-    let get = |offset: u64| unsafe { i32::from_le_bytes(*table.get_unchecked(offset as usize)) };
-    let (even, odd) = (|pair: u64| get(pair & u64::from(u32::MAX)), |pair: u64| get(pair >> 32));
-    // SAFETY: the caller vouches for the features; the instructions touch registers only.
+    // SAFETY: the caller vouches for the features. No lane of `at` exceeds `last`, so that all are below the table's length. The
+    // other instructions touch registers only.
     unsafe {
         let last = _mm512_set1_epi32(last as u32 as i32);
         let inside = _mm512_cmpeq_epu32_mask(_mm512_min_epu32(words, last), words);
         let at = _mm512_min_epu32(land(words, landing), last);
-        let four = |at: __m128i| {
-            let (a, b) = (_mm_cvtsi128_si64(at) as u64, _mm_extract_epi64::<1>(at) as u64);
-            _mm_setr_epi32(even(a), odd(a), even(b), odd(b))
-        };
-        let (a, b) = (four(_mm512_castsi512_si128(at)), four(_mm512_extracti32x4_epi32::<1>(at)));
-        let (c, d) = (four(_mm512_extracti32x4_epi32::<2>(at)), four(_mm512_extracti32x4_epi32::<3>(at)));
+        let a = four(table, _mm512_castsi512_si128(at));
+        let b = four(table, _mm512_extracti32x4_epi32::<1>(at));
+        let c = four(table, _mm512_extracti32x4_epi32::<2>(at));
+        let d = four(table, _mm512_extracti32x4_epi32::<3>(at));
         let low = _mm512_castsi256_si512(_mm256_set_m128i(b, a));
         (_mm512_inserti64x4::<1>(low, _mm256_set_m128i(d, c)), inside)
     }
@@ -221,7 +232,7 @@ impl Avx512 {
             if let Some(far) = ahead.get(k) {
                 far.iter().for_each(|word| prefetch_far(table, word.get() as usize));
             }
-            // SAFETY: `self` proves AVX-512F and DQ. The load reads the 64 bytes of sixteen words, either store writes the 64 of
+            // SAFETY: `self` proves AVX-512F and AVX2. The load reads the 64 bytes of sixteen words, either store writes the 64 of
             // sixteen slots; the first line is aligned by the assertion, and so are all others, which follow it at distances of
             // 64 bytes. A `Streams` waits for its stores.
             unsafe {
