@@ -18,15 +18,16 @@ use crate::kernel::simd::{Backend, Simd, Task, run_plain};
 use crate::kernel::transfer;
 use crate::kernel::{Offsets, Word};
 
-/// Lanes up to which a call without a policy is a loop where it is written.
-pub(super) const HANDFUL: usize = 64;
+/// Lanes up to which a gather without a policy is a loop where it is written.
+pub(super) const HANDFUL: usize = 192;
 
-/// As [`HANDFUL`] for scatters: what is more than a move or an addition is worth a call of vector code sooner.
+/// As [`HANDFUL`] for scatters, which look at all lanes first: what is more than a move or an addition is worth a call of vector
+/// code sooner.
 #[inline(always)]
 pub(super) fn handful<T: Element>(atomic: Atomic) -> usize {
     match (atomic, T::TYPE) {
-        (Atomic::Add, ElementType::F16 | ElementType::BF16) | (Atomic::Max | Atomic::Min, _) => HANDFUL / 4,
-        _ => HANDFUL,
+        (Atomic::Add, ElementType::F16 | ElementType::BF16) | (Atomic::Max | Atomic::Min, _) => 16,
+        _ => 64,
     }
 }
 
@@ -313,7 +314,7 @@ mod tests {
     fn agree<T: Element + From<u8>, I: Index>(number: fn(i128) -> I, odd: &[i128], add: fn(T, T) -> T) {
         let capacity = 20usize;
         let table: Vec<T> = (0..capacity as u8).map(|x| T::from(x + 100)).collect();
-        let lengths = (0..=HANDFUL + 2).chain([95, 96, 97, 127, 128, 129, 257]);
+        let lengths = (0..=66).chain([95, 96, 97, 127, 128, 129, HANDFUL, HANDFUL + 1, 257]);
         for length in lengths {
             for at in (0..length.max(1)).step_by(1 + length / 40) {
                 for odd in odd.iter().copied().chain([3]) {

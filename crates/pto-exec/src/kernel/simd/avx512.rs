@@ -15,14 +15,16 @@ use core::arch::x86_64::{
 };
 use core::mem::transmute;
 
+use super::avx2::{self, Avx2};
 use super::stream::LINE;
-use super::{Landing, Simd, Streams, Task, avx2, portable};
+use super::{Landing, Simd, Streams, Task, portable};
 use crate::kernel::modulus::Modulus;
 use crate::kernel::offsets::Word;
 
 /// Proof that the machine has AVX-512 F, BW, CD, DQ and VL, and all that AVX2's proof covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Avx512 {
+    avx2: Avx2,
     gathers: Gathers,
 }
 
@@ -37,13 +39,13 @@ pub(super) enum Gathers {
 
 impl Avx512 {
     pub(super) fn detect(gathers: Gathers) -> Option<Self> {
-        let found = avx2::Avx2::detect().is_some()
-            && is_x86_feature_detected!("avx512f")
+        let avx2 = Avx2::detect()?;
+        let found = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512cd")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl");
-        found.then_some(Self { gathers })
+        found.then_some(Self { avx2, gathers })
     }
 }
 
@@ -60,12 +62,6 @@ impl Avx512 {
 #[target_feature(enable = "avx2,f16c,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
 pub(super) fn enter<T: Task>(proof: Avx512, task: T) -> T::Output {
     task.run(proof)
-}
-
-/// How many slots come before the next line.
-#[inline(always)]
-fn to_line(slots: &[[u8; 4]]) -> usize {
-    slots.as_ptr().align_offset(LINE).min(slots.len())
 }
 
 /// Lanes between asking for indices and slots and using them.
@@ -370,7 +366,8 @@ unsafe impl Simd for Avx512 {
             let landing = Landing::Nearest { signed: false };
             return self.gather4_landing(destination, table, words, landing, streams) == 0;
         }
-        let head = if streams.is_some() { to_line(destination) } else { 0 };
+        let head = destination.as_ptr().align_offset(LINE).min(destination.len());
+        let head = if streams.is_some() { head } else { 0 };
         let ((first, rest), (first_words, words)) = (destination.split_at_mut(head), words.split_at(head));
         self.gather16(first, table, first_words, None) && self.gather16(rest, table, words, streams)
     }
@@ -389,12 +386,8 @@ unsafe impl Simd for Avx512 {
         landing: Landing,
         streams: Option<&Streams>,
     ) -> usize {
-        if table.is_empty() {
-            return words.len();
-        }
-        let head = if streams.is_some() { to_line(destination) } else { 0 };
-        let ((first, rest), (first_words, words)) = (destination.split_at_mut(head), words.split_at(head));
-        self.load16(first, table, first_words, landing, None) + self.load16(rest, table, words, landing, streams)
+        // SAFETY: `self.avx2` is a proof of all the features that are enabled there.
+        unsafe { avx2::gather4_landing(self.avx2, destination, table, words, landing, streams) }
     }
 
     #[inline(always)]

@@ -270,10 +270,13 @@ pub(crate) fn prefetch<T>(table: &[T], at: usize) {
     let _ = (table, at);
 }
 
-/// As [`prefetch`] for the lines of `count` elements, at most as large as a line, that follow each other from `at` on.
+/// As [`prefetch`] for the lines of `count` elements, at most as large as a line, that follow each other from `at` on, if that is
+/// within the table: the machine looks for the address of a page that is not there anew each time, and the loop waits for that.
 #[inline(always)]
 pub(crate) fn prefetch_run<T>(table: &[T], at: usize, count: usize) {
-    (0..count).step_by(LINE / size_of::<T>()).for_each(|k| prefetch(table, at + k));
+    if at < table.len() {
+        (0..count).step_by(LINE / size_of::<T>()).for_each(|k| prefetch(table, at + k));
+    }
 }
 
 /// As [`prefetch`], into the second-level cache: the first has no room for lines that are needed later.

@@ -1,4 +1,5 @@
-//! Gathers of 4-byte elements: eight words are resolved in a register and taken from there to eight loads.
+//! Gathers of 4-byte elements: eight words are resolved in a register and taken from there to eight loads, and sixteen elements are
+//! stored at once: half a line would wait for the other half among the lines that are under way.
 //!
 //! Resolving a block first and gathering it then would leave the machine without a load under way in between, and looking at
 //! words before they are used would take as long again where the table is near. Here a word that is out of range has an offset
@@ -11,18 +12,21 @@ use core::arch::x86_64::{
 };
 use core::mem::transmute;
 
-use super::super::{Landing, Streams, prefetch, prefetch_far};
+use super::super::{Landing, Streams, prefetch_far, prefetch_run};
 use super::{Avx2, remainders};
 use crate::kernel::offsets::Word;
 
-/// Words between asking for them and asking for their elements.
-const FAR_WORDS: usize = 384;
+/// Words between asking for them and taking them, or asking for their elements.
+const FAR_WORDS: usize = 512;
 
 /// Turns after which what was counted is added up: it would overflow its lanes otherwise.
 const COUNTED: usize = 1 << 20;
 
 /// Eight words or elements.
 type Eight = [[u8; 4]; 8];
+
+/// Sixteen words or elements: a line.
+type Sixteen = [[u8; 4]; 16];
 
 /// Where eight words go; those beyond the last element are still there under [`Landing::Nearest`].
 ///
@@ -40,15 +44,45 @@ unsafe fn land(words: __m256i, landing: Landing) -> __m256i {
     }
 }
 
+/// The two halves of sixteen words.
+#[inline(always)]
+fn halves(words: &Sixteen) -> (&Eight, &Eight) {
+    let [low, high]: &[Eight; 2] = bytemuck::cast_ref(words);
+    (low, high)
+}
+
+/// The elements that eight words land on, and all ones for each of the words that is in range.
+///
+/// # Safety
+/// The machine has AVX2, and the table an element.
+#[inline(always)]
+unsafe fn load(table: &[[u8; 4]], words: &Eight, landing: Landing) -> (__m256i, __m256i) {
+    let last = (table.len() - 1).min(u32::MAX as usize);
+    // SAFETY: `get` is called with lanes of `at` only, none of which exceeds `last`, the last element or one before it.
+    let get = |offset: u64| unsafe { i32::from_le_bytes(*table.get_unchecked(offset as usize)) };
+    let (even, odd) = (|pair: u64| get(pair & u64::from(u32::MAX)), |pair: u64| get(pair >> 32));
+    // SAFETY: the caller vouches for AVX2. The load reads the 32 bytes of eight words; the other instructions touch registers only.
+    unsafe {
+        let last = _mm256_set1_epi32(last as u32 as i32);
+        let words = _mm256_loadu_si256(words.as_ptr().cast());
+        let inside = _mm256_cmpeq_epi32(_mm256_min_epu32(words, last), words);
+        let at = _mm256_min_epu32(land(words, landing), last);
+        let (low, high) = (_mm256_castsi256_si128(at), _mm256_extracti128_si256::<1>(at));
+        let [a, b] = [_mm_cvtsi128_si64(low) as u64, _mm_extract_epi64::<1>(low) as u64];
+        let [c, d] = [_mm_cvtsi128_si64(high) as u64, _mm_extract_epi64::<1>(high) as u64];
+        (_mm256_setr_epi32(even(a), odd(a), even(b), odd(b), even(c), odd(c), even(d), odd(d)), inside)
+    }
+}
+
 impl Avx2 {
-    /// [`Simd::gather4_landing`](super::super::Simd::gather4_landing), all that comes in eights. If streams are allowed, the first
-    /// slot is at a multiple of 32. The elements of `ahead` are asked for.
+    /// [`Simd::gather4_landing`](super::super::Simd::gather4_landing), all that comes in sixteens. If streams are allowed, the first
+    /// slot begins a line. The elements of `ahead` are asked for.
     #[inline(always)]
-    pub(super) fn gather8(
+    pub(super) fn gather16(
         self,
-        slots: &mut [Eight],
+        slots: &mut [Sixteen],
         table: &[[u8; 4]],
-        (words, ahead): (&[Eight], &[Eight]),
+        (words, ahead): (&[Sixteen], &[Sixteen]),
         landing: Landing,
         streams: Option<&Streams>,
     ) -> usize {
@@ -76,48 +110,46 @@ impl Avx2 {
     #[inline(always)]
     fn gather_turns(
         self,
-        slots: &mut [Eight],
+        slots: &mut [Sixteen],
         table: &[[u8; 4]],
-        (words, ahead): (&[Eight], &[Eight]),
+        (all, ahead): (&[Sixteen], &[Sixteen]),
         landing: Landing,
         streams: Option<&Streams>,
     ) -> usize {
-        let Some(last) = table.len().checked_sub(1) else { return words.len() * 8 };
+        if table.is_empty() {
+            return all.len() * 16;
+        }
         let aligned = slots.as_ptr().cast::<u8>().align_offset(size_of::<__m256i>()) == 0;
         assert!(streams.is_none() || slots.is_empty() || aligned, "a register is stored to a multiple of 32");
-        // SAFETY: `get` is called with lanes of `at` only, none of which exceeds `last`, so that they are below the table's length.
-        let get = |offset: u64| unsafe { i32::from_le_bytes(*table.get_unchecked(offset as usize)) };
-        let (even, odd) = (|pair: u64| get(pair & u64::from(u32::MAX)), |pair: u64| get(pair >> 32));
         let mut inside = 0;
-        for (block, (slots, words)) in slots.chunks_mut(COUNTED).zip(words.chunks(COUNTED)).enumerate() {
-            // SAFETY: `self` proves AVX2. Each load reads the 32 bytes of eight words, each store writes the 32 of eight slots,
-            // aligned by the assertion for the first of all, and so for the others, which follow at distances of 32 bytes, where
-            // that is asked for. A `Streams` waits for its stores.
+        for (block, (slots, words)) in slots.chunks_mut(COUNTED).zip(all.chunks(COUNTED)).enumerate() {
+            // SAFETY: `self` proves AVX2, and the table is not empty. Each store writes the 32 bytes of eight slots, aligned by the assertion for the first of
+            // all, and so for the others, which follow at distances of 32 bytes, where that is asked for. A `Streams` waits for
+            // its stores.
             unsafe {
-                let last = _mm256_set1_epi32(last.min(u32::MAX as usize) as u32 as i32);
                 let mut counts = _mm256_setzero_si256();
                 for (k, (slots, words)) in slots.iter_mut().zip(words).enumerate() {
+                    // The machine's prefetchers lose the stream among the other accesses.
+                    prefetch_run(all, block * COUNTED + k + FAR_WORDS / 16, 1);
                     if let Some(far) = ahead.get(block * COUNTED + k) {
-                        // The machine's prefetchers lose the stream among the other accesses.
-                        prefetch(ahead, block * COUNTED + k + FAR_WORDS / 8);
                         far.iter().for_each(|word| prefetch_far(table, word.get() as usize));
                     }
-                    let words = _mm256_loadu_si256(words.as_ptr().cast());
-                    counts = _mm256_sub_epi32(counts, _mm256_cmpeq_epi32(_mm256_min_epu32(words, last), words));
-                    let at = _mm256_min_epu32(land(words, landing), last);
-                    let (low, high) = (_mm256_castsi256_si128(at), _mm256_extracti128_si256::<1>(at));
-                    let [a, b] = [_mm_cvtsi128_si64(low) as u64, _mm_extract_epi64::<1>(low) as u64];
-                    let [c, d] = [_mm_cvtsi128_si64(high) as u64, _mm_extract_epi64::<1>(high) as u64];
-                    let values = _mm256_setr_epi32(even(a), odd(a), even(b), odd(b), even(c), odd(c), even(d), odd(d));
+                    let (low_words, high_words) = halves(words);
+                    let (low, low_inside) = load(table, low_words, landing);
+                    let (high, high_inside) = load(table, high_words, landing);
+                    counts = _mm256_sub_epi32(_mm256_sub_epi32(counts, low_inside), high_inside);
+                    let to = slots.as_mut_ptr().cast::<__m256i>();
                     if streams.is_some() {
-                        _mm256_stream_si256(slots.as_mut_ptr().cast(), values);
+                        _mm256_stream_si256(to, low);
+                        _mm256_stream_si256(to.add(1), high);
                     } else {
-                        _mm256_storeu_si256(slots.as_mut_ptr().cast(), values);
+                        _mm256_storeu_si256(to, low);
+                        _mm256_storeu_si256(to.add(1), high);
                     }
                 }
                 inside += transmute::<__m256i, [u32; 8]>(counts).map(|count| count as usize).iter().sum::<usize>();
             }
         }
-        words.len() * 8 - inside
+        all.len() * 16 - inside
     }
 }
