@@ -338,6 +338,34 @@ fn long_scatters_are_the_same_on_any_number_of_threads() {
     }
 }
 
+/// Then one thread carries them out, and all look at them first.
+#[test]
+fn lanes_that_mostly_go_to_one_slot_are_combined_in_order() {
+    engines();
+    let (capacity, lanes) = (100_000usize, 50_000usize);
+    let slot = |lane: usize| if lane % 32 == 5 { lane * 7 % capacity } else { 77_777 };
+    let indices: Vec<i32> = (0..lanes).map(|lane| slot(lane) as i32).collect();
+    let values: Vec<f32> = random(5).take(lanes).map(|x| (x % 1000) as f32 / 7.0).collect();
+    let mut expected = vec![1f32; capacity];
+    indices.iter().zip(&values).for_each(|(&index, value)| expected[index as usize] += value);
+    for threads in [1, 2, 3, 8] {
+        let engine = Engine::new().with_threads(NonZeroUsize::new(threads).expect("not zero"));
+        let mut table = vec![1f32; capacity];
+        engine.scatter(&mut table, &values, &indices, Atomic::Add, OutOfBounds::Undefined).expect("all in range");
+        assert!(table == expected, "{threads} threads");
+        for odd in [0, lanes / 2, lanes - 1] {
+            let mut indices = indices.clone();
+            indices[odd] = capacity as i32;
+            let fault = engine.scatter(&mut table, &values, &indices, Atomic::Add, OutOfBounds::Undefined);
+            assert_eq!(
+                fault.err(),
+                Some(Fault::Lane { lane: odd as u64, index: capacity as i128, capacity: capacity as u64 })
+            );
+            assert!(table == expected, "a fault leaves no trace");
+        }
+    }
+}
+
 /// Tables of the threads' own begin with a value that stands for none: what has it nevertheless arrives like any other.
 #[test]
 fn no_value_gets_lost_when_tables_are_merged() {
