@@ -338,11 +338,11 @@ fn long_scatters_are_the_same_on_any_number_of_threads() {
     }
 }
 
-/// Then one thread carries them out, and all look at them first.
+/// Then one thread carries them out, and all look at them first: these are more than a second-level cache holds.
 #[test]
 fn lanes_that_mostly_go_to_one_slot_are_combined_in_order() {
     engines();
-    let (capacity, lanes) = (100_000usize, 50_000usize);
+    let (capacity, lanes) = (1usize << 20, 1usize << 20);
     let slot = |lane: usize| if lane % 32 == 5 { lane * 7 % capacity } else { 77_777 };
     let indices: Vec<i32> = (0..lanes).map(|lane| slot(lane) as i32).collect();
     let values: Vec<f32> = random(5).take(lanes).map(|x| (x % 1000) as f32 / 7.0).collect();

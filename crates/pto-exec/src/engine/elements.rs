@@ -201,8 +201,9 @@ impl Scatter<'_> {
                 return done;
             }
         }
-        if engine.is_parallel(run.length) && self.whole_words(run).is_some() {
-            return self.direct_after_shared_look(table);
+        if let Some(looked) = self.shared_look() {
+            looked?.into_iter().for_each(|moved| kernel.scatter(engine.backend, table, moved, tile));
+            return Ok(0);
         }
         if let Some(offsets) = lookup.check_whole(engine.backend, run) {
             kernel.scatter(engine.backend, table, Moved::whole(run, offsets?), tile);
@@ -213,23 +214,28 @@ impl Scatter<'_> {
         Ok(lookup.for_each_block(engine.backend, run, scatter))
     }
 
-    /// As [`direct`](Self::direct) for lanes that are their own offsets: all threads look at them, and this one carries them out.
-    fn direct_after_shared_look(&self, table: &mut [u8]) -> Result<usize, Outside> {
-        let Self { engine, kernel, lookup, run, tile } = *self;
-        let parts = cuts(run.length, engine.workers()).into_iter().map(|(from, to)| run.part(from, to)).collect();
-        let looked = engine.each(parts, |part| {
-            let offsets = lookup.check_whole(engine.backend, part).unwrap_or(Err(Outside))?;
-            Ok(Moved::whole(part, offsets))
-        });
-        for moved in looked.into_iter().collect::<Result<Vec<_>, _>>()? {
-            kernel.scatter(engine.backend, table, moved, tile);
+    /// All threads look at the lanes, if these are their own offsets and more than the second-level cache holds: whoever carries
+    /// them out alone need not read them twice.
+    fn shared_look(&self) -> Option<Result<Vec<Moved<'_>>, Outside>> {
+        let Self { engine, ref lookup, run, .. } = *self;
+        if self.index_bytes() <= Caches::get().l2 || !engine.is_parallel(run.length) {
+            return None;
         }
-        Ok(0)
+        let looked = engine.each(cuts(run.length, engine.workers()), |(from, to)| {
+            let part = run.part(from, to);
+            let offsets = lookup.check_whole(engine.backend, part)?;
+            Some(offsets.map(|offsets| Moved::whole(part, offsets)))
+        });
+        looked.into_iter().collect::<Option<Vec<_>>>().map(|looked| looked.into_iter().collect())
+    }
+
+    fn index_bytes(&self) -> usize {
+        self.run.length * self.lookup.reader.element.size() as usize
     }
 
     /// True if saving the table costs less than looking at all lanes beforehand.
     fn undo_is_cheaper(&self, table: &[u8]) -> bool {
-        let index_bytes = self.run.length * self.lookup.reader.element.size() as usize;
+        let index_bytes = self.index_bytes();
         // Looking at lanes twice costs little while they stay in the cache, saving a table less while it is in the first.
         let worth = match () {
             () if table.len() <= NEAR_BYTES => index_bytes,

@@ -10,6 +10,7 @@ use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::Bounds;
 use crate::kernel::elements::{Lookup, Outside, Run};
 use crate::kernel::partition::{Chunking, Split};
+use crate::kernel::simd::Streams;
 use crate::kernel::sorted::{PLACE_BYTES, hand_out, look_up, sort};
 
 impl Engine {
@@ -104,7 +105,11 @@ impl Sorted<'_> {
             tile = rest;
             tasks.push((&words[from..to], (buckets, region), mine));
         }
-        engine.each(tasks, |(words, found, tile)| hand_out(size, words, split, found, tile));
+        let streams = engine.streams_out(words.len() * size);
+        engine.each(tasks, |(words, found, tile)| {
+            let streams = streams.then(Streams::new);
+            hand_out((size, streams.as_ref()), words, split, found, tile);
+        });
         Ok(0)
     }
 }

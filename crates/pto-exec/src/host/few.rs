@@ -26,8 +26,8 @@ pub(super) const HANDFUL: usize = 192;
 #[inline(always)]
 pub(super) fn handful<T: Element>(atomic: Atomic) -> usize {
     match (atomic, T::TYPE) {
-        (Atomic::Add, ElementType::F16 | ElementType::BF16) | (Atomic::Max | Atomic::Min, _) => 16,
-        _ => 64,
+        (Atomic::Add, ElementType::F16 | ElementType::BF16) | (Atomic::Max | Atomic::Min, _) => HANDFUL / 12,
+        _ => HANDFUL / 3,
     }
 }
 
@@ -148,7 +148,7 @@ impl<const N: usize, W: Word> Task for GatherChecked<'_, N, W> {
         }
         let Some(offsets) = Offsets::look(simd, words, limit) else { return false };
         if simd.lands() {
-            // The compiler would put a gather instruction in the place of single loads.
+            // With AVX-512 the compiler would put its gather instruction in the place of single loads.
             transfer::gather_ahead(destination, table, offsets, &[]);
         } else {
             transfer::gather_each(destination, table, offsets);

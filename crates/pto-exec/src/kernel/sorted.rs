@@ -81,24 +81,30 @@ fn look_up_as<const N: usize>(places: &mut [u8], table: &[u8]) {
     }
 }
 
-/// Hands the values of a region out to the lanes that were [sorted](sort) into it.
+/// Hands the values of a region out to the lanes that were [sorted](sort) into it, past the caches if allowed.
 pub(crate) fn hand_out(
-    size: usize,
+    (size, streams): (usize, Option<&Streams>),
     words: &[[u8; 4]],
     split: Split,
     (buckets, region): (&Buckets, &[u8]),
     tile: &mut [u8],
 ) {
     match size {
-        1 => hand_out_as::<1>(words, split, buckets, region, tile),
-        2 => hand_out_as::<2>(words, split, buckets, region, tile),
-        _ => hand_out_as::<4>(words, split, buckets, region, tile),
+        1 => hand_out_as::<1>(streams, words, split, (buckets, region), tile),
+        2 => hand_out_as::<2>(streams, words, split, (buckets, region), tile),
+        _ => hand_out_as::<4>(streams, words, split, (buckets, region), tile),
     }
 }
 
-fn hand_out_as<const N: usize>(all: &[[u8; 4]], split: Split, buckets: &Buckets, region: &[u8], tile: &mut [u8]) {
+fn hand_out_as<const N: usize>(
+    streams: Option<&Streams>,
+    all: &[[u8; 4]],
+    split: Split,
+    (buckets, region): (&Buckets, &[u8]),
+    tile: &mut [u8],
+) {
     let region = region.as_chunks::<PLACE_BYTES>().0;
-    let (mut places, streams) = (buckets.starts(), Streams::new());
+    let mut places = buckets.starts();
     for (i, (words, slots)) in all.chunks(LOOK).zip(tile.as_chunks_mut::<N>().0.chunks_mut(LOOK)).enumerate() {
         ask_ahead(all, i * LOOK);
         let found = &mut [[0; N]; LOOK][..words.len()];
@@ -107,8 +113,10 @@ fn hand_out_as<const N: usize>(all: &[[u8; 4]], split: Split, buckets: &Buckets,
             slot.copy_from_slice(&region[place][..N]);
             simd::prefetch(region, place + 64 / PLACE_BYTES);
         }
-        // Past the caches, where the buckets are wanted.
-        streams.copy(slots.as_flattened_mut(), found.as_flattened());
+        match streams {
+            Some(streams) => streams.copy(slots.as_flattened_mut(), found.as_flattened()),
+            None => slots.copy_from_slice(found),
+        }
         buckets.follow(&mut places);
     }
 }

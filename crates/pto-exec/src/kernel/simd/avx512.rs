@@ -47,9 +47,7 @@ impl Avx512 {
             && is_x86_feature_detected!("avx512vl");
         found.then_some(Self { avx2, gathers })
     }
-}
 
-impl Avx512 {
     pub(super) const fn name(self) -> &'static str {
         match self.gathers {
             Gathers::ByInstruction => "avx512",

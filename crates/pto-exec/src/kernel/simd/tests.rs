@@ -310,8 +310,10 @@ fn words_out_of_range_land_where_their_policy_says_and_are_counted() {
                     }
                 }
             }
-            let task = GatherLanding(&mut [GUARD; 9], &[], &[[0; 4]; 9], landing, None);
-            assert_eq!(backend.run(task), 9, "an empty table has no word in range");
+            for (count, streams) in [(9, None), (40, None), (40, Some(&Streams::new()))] {
+                let task = GatherLanding(&mut vec![GUARD; count], &[], &vec![[0; 4]; count], landing, streams);
+                assert_eq!(backend.run(task), count, "an empty table has no word in range");
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use super::BLOCK;
 use super::combine::Combine;
 use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
-use super::simd::{self, Simd};
+use super::simd::{self, LINE, Simd};
 pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_at_hand, is_gathered, lookahead};
 use distance::{MANY, NEAR_LANES, asks_ahead, waits_for_pages, writes_again};
 
@@ -244,14 +244,20 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         let run = run.after(i * BLOCK);
         // The machine's prefetchers lose the two streams among all the other accesses.
         let ask = |k: usize| {
-            simd::prefetch_run(all, (i + 1) * BLOCK + k, 16);
+            // Beyond these words there may be others of the same run, as there are values.
+            (0..16).step_by(LINE / W::BYTES).for_each(|j| simd::prefetch(all, (i + 1) * BLOCK + k + j));
             simd::prefetch_run(tile, run.start + BLOCK + k, 16);
         };
-        if let (Some(slot), 1) = (common(words), run.step) {
-            // While the machine waits for one sum after the other it does not look far ahead by itself.
-            (0..BLOCK).step_by(16).for_each(ask);
+        if let Some(slot) = common(words) {
             // Waiting for a sum in a register takes half the time of waiting for it to come back from memory.
-            combine_all::<N, C, S>(simd, &mut table[slot.get() as usize], &tile[run.start..][..words.len()]);
+            let slot = &mut table[slot.get() as usize];
+            if run.step == 1 {
+                // While the machine waits for one sum after the other it does not look far ahead by itself.
+                (0..BLOCK).step_by(16).for_each(ask);
+                combine_all::<N, C, S>(simd, slot, tile[run.start..][..words.len()].iter());
+            } else {
+                combine_all::<N, C, S>(simd, slot, tile[run.start..].iter().step_by(run.step).take(words.len()));
+            }
         } else if run.step == 1 {
             let values = &tile[run.start..][..words.len()];
             // SAFETY: every word is below `offsets.limit() <= table.len()` by the first assertion.
@@ -283,7 +289,7 @@ pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     let (all, values) = (offsets.words(), &values[..count]);
     let words = &all[..count];
     if let Some(slot) = common(words) {
-        return combine_all::<N, C, S>(simd, &mut table[slot.get() as usize], values);
+        return combine_all::<N, C, S>(simd, &mut table[slot.get() as usize], values.iter());
     }
     let lookahead = lookahead::<N, C>(table, length);
     for (i, values) in values.chunks(BLOCK).enumerate() {
@@ -294,8 +300,12 @@ pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 
 /// Combines values into one slot, in order.
 #[inline(always)]
-fn combine_all<const N: usize, C: Combine<N>, S: Simd>(simd: S, slot: &mut [u8; N], values: &[[u8; N]]) {
-    *slot = values.iter().fold(*slot, |old, new| C::combine(simd, old, *new));
+fn combine_all<'a, const N: usize, C: Combine<N>, S: Simd>(
+    simd: S,
+    slot: &mut [u8; N],
+    values: impl Iterator<Item = &'a [u8; N]>,
+) {
+    *slot = values.fold(*slot, |old, new| C::combine(simd, old, *new));
 }
 
 /// The one word that all are, if there are several.

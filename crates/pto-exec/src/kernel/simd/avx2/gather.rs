@@ -12,11 +12,12 @@ use core::arch::x86_64::{
 };
 use core::mem::transmute;
 
+use super::super::stream::LINE;
 use super::super::{Landing, Streams, prefetch_far, prefetch_run};
 use super::{Avx2, remainders};
 use crate::kernel::offsets::Word;
 
-/// Words between asking for them and taking them, or asking for their elements.
+/// Words between asking for them and taking them.
 const FAR_WORDS: usize = 512;
 
 /// Turns after which what was counted is added up: it would overflow its lanes otherwise.
@@ -119,8 +120,8 @@ impl Avx2 {
         if table.is_empty() {
             return all.len() * 16;
         }
-        let aligned = slots.as_ptr().cast::<u8>().align_offset(size_of::<__m256i>()) == 0;
-        assert!(streams.is_none() || slots.is_empty() || aligned, "a register is stored to a multiple of 32");
+        let aligned = slots.as_ptr().cast::<u8>().align_offset(LINE) == 0;
+        assert!(streams.is_none() || slots.is_empty() || aligned, "a line begins at a multiple of 64");
         let mut inside = 0;
         for (block, (slots, words)) in slots.chunks_mut(COUNTED).zip(all.chunks(COUNTED)).enumerate() {
             // SAFETY: `self` proves AVX2, and the table is not empty. Each store writes the 32 bytes of eight slots, aligned by the assertion for the first of

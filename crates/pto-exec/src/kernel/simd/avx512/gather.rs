@@ -1,7 +1,7 @@
 //! Gathers of 4-byte elements by the instruction, and whether it is quicker than single loads.
 
 use core::arch::x86_64::{
-    _MM_HINT_ET0, _mm_prefetch, _mm512_cmplt_epu32_mask, _mm512_loadu_si512, _mm512_mask_cmplt_epu32_mask,
+    _MM_HINT_ET0, _MM_HINT_T0, _mm_prefetch, _mm512_cmplt_epu32_mask, _mm512_loadu_si512, _mm512_mask_cmplt_epu32_mask,
     _mm512_mask_i32gather_epi32, _mm512_mask_storeu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32,
     _mm512_setzero_si512, _mm512_storeu_si512, _mm512_stream_si512,
 };
@@ -9,21 +9,28 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::super::stream::LINE;
-use super::super::{Simd, Streams, Task, prefetch_run};
+use super::super::{Simd, Streams, Task};
 use super::{AHEAD, Avx512, Gathers};
 
 impl Gathers {
-    /// The quicker way on this machine, found out once, in 10 to 50 microseconds: nothing that can be read says how fast the
+    /// The quicker way on this machine, found out once, in 10 to 60 microseconds: nothing that can be read says how fast the
     /// instruction is. With the microcode of some machines it waits until whatever was stored past the caches has arrived, and
     /// takes twenty times as long as single loads.
     pub(in super::super) fn quicker() -> Self {
         static QUICKER: OnceLock<Gathers> = OnceLock::new();
         *QUICKER.get_or_init(|| {
-            let time = |gathers| Avx512::detect(gathers).map_or(Duration::ZERO, time_gathers);
-            match time(Self::ByInstruction) > 2 * time(Self::ByLoads) {
-                true => Self::ByLoads,
-                false => Self::ByInstruction,
+            let [by_instruction, by_loads] = [Self::ByInstruction, Self::ByLoads].map(Avx512::detect);
+            let (Some(by_instruction), Some(by_loads)) = (by_instruction, by_loads) else { return Self::ByLoads };
+            let mut trial = Trial::new();
+            // By turns, and the least of each: whatever else the machine does disturbs both. The first turns warm it up.
+            let mut least = [Duration::MAX; 2];
+            for turn in 0..9 {
+                let times = [trial.time(by_instruction), trial.time(by_loads)];
+                if turn > 0 {
+                    least.iter_mut().zip(times).for_each(|(least, time)| *least = time.min(*least));
+                }
             }
+            if least[0] > 2 * least[1] { Self::ByLoads } else { Self::ByInstruction }
         })
     }
 
@@ -36,18 +43,32 @@ impl Gathers {
     }
 }
 
-/// The least time of some gathers of a thousand lanes, past the caches.
-fn time_gathers(proof: Avx512) -> Duration {
-    let words: [[u8; 4]; 1024] = core::array::from_fn(|k| (k as u32 * 97 % 1024).to_le_bytes());
-    let (table, mut found) = (words, [[0; 4]; 1024]);
-    let turns = (0..4).map(|_| {
+/// Lanes of a [`Trial`].
+const TRIED: usize = 512;
+
+/// A gather past the caches of a few hundred lanes. What it writes begins at a line, or nothing would go past the caches.
+#[repr(C, align(64))]
+struct Trial {
+    found: [[u8; 4]; TRIED],
+    words: [[u8; 4]; TRIED],
+    table: [[u8; 4]; TRIED],
+}
+
+impl Trial {
+    fn new() -> Self {
+        let words = core::array::from_fn(|k| ((k * 97 % TRIED) as u32).to_le_bytes());
+        Self { found: [[0; 4]; TRIED], words, table: words }
+    }
+
+    /// How long it takes.
+    fn time(&mut self, proof: Avx512) -> Duration {
         let start = Instant::now();
+        let past = Past { found: &mut self.found, table: &self.table, words: core::hint::black_box(&self.words) };
         // SAFETY: the proof is one of all the features that are enabled there.
-        unsafe { super::enter(proof, Past { found: &mut found, table: &table, words: core::hint::black_box(&words) }) };
-        core::hint::black_box(&found);
+        unsafe { super::enter(proof, past) };
+        core::hint::black_box(&self.found);
         start.elapsed()
-    });
-    turns.min().unwrap_or_default()
+    }
 }
 
 struct Past<'a> {
@@ -84,24 +105,23 @@ impl Avx512 {
             "a line begins at a multiple of 64"
         );
         let mut inside = !0;
-        for (k, (slots, line)) in slots.iter_mut().zip(words).enumerate() {
-            // The machine's prefetchers lose the stream among the other accesses.
-            prefetch_run(words, k + AHEAD / 16, 1);
-            // SAFETY: `self` proves AVX-512F. The load reads the 64 bytes of `line`. Only words below `table.len()`, at
+        for (slots, words) in slots.iter_mut().zip(words) {
+            // SAFETY: `self` proves AVX-512F. The load reads the 64 bytes of `words`. Only words below `table.len()`, at
             // most 2^31, are in the mask: each lane of it reads one element of `table`. Either store writes the 64 bytes
             // of `slots`; the first line is aligned by the assertion, and so are all others, which follow it at
             // distances of 64 bytes. A `Streams` waits for the stores. A prefetch faults at no address.
             unsafe {
-                let offsets = _mm512_loadu_si512(line.as_ptr().cast());
-                let mask = _mm512_cmplt_epu32_mask(offsets, _mm512_set1_epi32(table.len() as i32));
+                // The machine's prefetchers lose both streams among the other accesses. Beyond these words there may be others of
+                // the same run.
+                _mm_prefetch::<_MM_HINT_T0>(words.as_ptr().wrapping_add(AHEAD).cast());
+                let words = _mm512_loadu_si512(words.as_ptr().cast());
+                let mask = _mm512_cmplt_epu32_mask(words, _mm512_set1_epi32(table.len() as i32));
                 let zero = _mm512_setzero_si512();
-                let values = _mm512_mask_i32gather_epi32::<4>(zero, mask, offsets, table.as_ptr().cast());
+                let values = _mm512_mask_i32gather_epi32::<4>(zero, mask, words, table.as_ptr().cast());
                 if streams.is_some() {
                     _mm512_stream_si512(slots.as_mut_ptr().cast(), values);
                 } else {
-                    if k + AHEAD / 16 < words.len() {
-                        _mm_prefetch::<_MM_HINT_ET0>(slots.as_ptr().wrapping_add(AHEAD).cast());
-                    }
+                    _mm_prefetch::<_MM_HINT_ET0>(slots.as_ptr().wrapping_add(AHEAD).cast());
                     _mm512_storeu_si512(slots.as_mut_ptr().cast(), values);
                 }
                 inside &= mask;
