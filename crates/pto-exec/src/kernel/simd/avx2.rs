@@ -16,11 +16,11 @@ use core::arch::x86_64::{
     _mm256_srli_epi64, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_xor_si256,
 };
 
-use super::stream::LINE;
+pub(super) use gather::gather4_landing;
+
 use super::{Landing, Simd, Streams, Task, portable};
 use crate::kernel::modulus::Modulus;
 use crate::kernel::offsets::{KEEP, Word};
-use crate::kernel::transfer;
 
 /// Proof that the machine has AVX2, F16C, BMI1, BMI2 and POPCNT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -396,31 +396,6 @@ unsafe impl Simd for Avx2 {
             *slot = self.add_f16(u16::from_le_bytes(*slot), u16::from_le_bytes(*value)).to_le_bytes();
         }
     }
-}
-
-/// [`Simd::gather4_landing`], for AVX-512 as well, and apart from its callers: within one that has wider registers the compiler
-/// would use these, which leaves a single port for insertions where there are two.
-#[target_feature(enable = "avx2,f16c,bmi1,bmi2,popcnt")]
-#[inline(never)]
-pub(super) fn gather4_landing(
-    proof: Avx2,
-    destination: &mut [[u8; 4]],
-    table: &[[u8; 4]],
-    words: &[[u8; 4]],
-    landing: Landing,
-    streams: Option<&Streams>,
-) -> usize {
-    assert!(words.len() == destination.len());
-    let head = destination.as_ptr().align_offset(LINE).min(destination.len());
-    let head = if streams.is_some() { head } else { 0 };
-    let ((first, rest), (first_words, words)) = (destination.split_at_mut(head), words.split_at(head));
-    let ((slots, slots_tail), (sixteens, words_tail)) = (rest.as_chunks_mut::<16>(), words.as_chunks::<16>());
-    // What a word wraps to is not known yet.
-    let goes_where_it_says = matches!(landing, Landing::Nearest { .. });
-    let ahead = if goes_where_it_says { transfer::far_gathers(table, words) } else { &[] };
-    proof.gather16(slots, table, (sixteens, ahead.as_chunks().0), landing, streams)
-        + portable::gather4_landing(first, table, first_words, landing)
-        + portable::gather4_landing(slots_tail, table, words_tail, landing)
 }
 
 /// The base and the last offset below the length, if there is one and words of 4 bytes reach it.

@@ -13,9 +13,10 @@ use core::arch::x86_64::{
 use core::mem::transmute;
 
 use super::super::stream::LINE;
-use super::super::{Landing, Streams, prefetch_far, prefetch_run};
+use super::super::{Landing, Streams, portable, prefetch_far, prefetch_run};
 use super::{Avx2, remainders};
 use crate::kernel::offsets::Word;
+use crate::kernel::transfer;
 
 /// Words between asking for them and taking them.
 const FAR_WORDS: usize = 512;
@@ -75,11 +76,36 @@ unsafe fn load(table: &[[u8; 4]], words: &Eight, landing: Landing) -> (__m256i, 
     }
 }
 
+/// [`Simd::gather4_landing`](super::super::Simd::gather4_landing), for AVX-512 as well, and apart from its callers: within one that has wider registers the compiler
+/// would use these, which leaves a single port for insertions where there are two.
+#[target_feature(enable = "avx2,f16c,bmi1,bmi2,popcnt")]
+#[inline(never)]
+pub(in super::super) fn gather4_landing(
+    proof: Avx2,
+    destination: &mut [[u8; 4]],
+    table: &[[u8; 4]],
+    words: &[[u8; 4]],
+    landing: Landing,
+    streams: Option<&Streams>,
+) -> usize {
+    assert!(words.len() == destination.len());
+    let head = destination.as_ptr().align_offset(LINE).min(destination.len());
+    let head = if streams.is_some() { head } else { 0 };
+    let ((first, rest), (first_words, words)) = (destination.split_at_mut(head), words.split_at(head));
+    let ((slots, slots_tail), (sixteens, words_tail)) = (rest.as_chunks_mut::<16>(), words.as_chunks::<16>());
+    // What a word wraps to is not known yet.
+    let goes_where_it_says = matches!(landing, Landing::Nearest { .. });
+    let ahead = if goes_where_it_says { transfer::far_gathers(table, words) } else { &[] };
+    proof.gather16(slots, table, (sixteens, ahead.as_chunks().0), landing, streams)
+        + portable::gather4_landing(first, table, first_words, landing)
+        + portable::gather4_landing(slots_tail, table, words_tail, landing)
+}
+
 impl Avx2 {
     /// [`Simd::gather4_landing`](super::super::Simd::gather4_landing), all that comes in sixteens. If streams are allowed, the first
     /// slot begins a line. The elements of `ahead` are asked for.
     #[inline(always)]
-    pub(super) fn gather16(
+    fn gather16(
         self,
         slots: &mut [Sixteen],
         table: &[[u8; 4]],
