@@ -338,32 +338,51 @@ fn long_scatters_are_the_same_on_any_number_of_threads() {
     }
 }
 
+/// Where lanes go that all, or all but some, go to one slot, and what comes out, whatever their type.
+fn hot_lanes<I: Index>(number: fn(usize) -> I, slots: &[fn(usize) -> usize]) {
+    engines();
+    let (capacity, lanes) = (1usize << 20, (1usize << 20) + 100);
+    let values: Vec<f32> = random(5).take(lanes).map(|x| (x % 1000) as f32 / 7.0).collect();
+    for slot in slots {
+        let indices: Vec<I> = (0..lanes).map(|lane| number(slot(lane))).collect();
+        let mut expected = vec![1f32; capacity];
+        (0..lanes).zip(&values).for_each(|(lane, value)| expected[slot(lane)] += value);
+        for threads in [1, 2, 3, 8] {
+            let engine = Engine::new().with_threads(NonZeroUsize::new(threads).expect("not zero"));
+            let mut table = vec![1f32; capacity];
+            engine.scatter(&mut table, &values, &indices, Atomic::Add, OutOfBounds::Undefined).expect("all in range");
+            assert!(table == expected, "{threads} threads");
+            for odd in [0, 700, lanes / 2, lanes - 1] {
+                let mut indices = indices.clone();
+                indices[odd] = number(capacity);
+                let fault = engine.scatter(&mut table, &values, &indices, Atomic::Add, OutOfBounds::Undefined);
+                assert_eq!(
+                    fault.err(),
+                    Some(Fault::Lane { lane: odd as u64, index: capacity as i128, capacity: capacity as u64 })
+                );
+                assert!(table == expected, "a fault leaves no trace");
+            }
+        }
+    }
+}
+
 /// Then one thread carries them out, and all look at them first: these are more than a second-level cache holds.
 #[test]
 fn lanes_that_mostly_go_to_one_slot_are_combined_in_order() {
-    engines();
-    let (capacity, lanes) = (1usize << 20, 1usize << 20);
-    let slot = |lane: usize| if lane % 32 == 5 { lane * 7 % capacity } else { 77_777 };
-    let indices: Vec<i32> = (0..lanes).map(|lane| slot(lane) as i32).collect();
-    let values: Vec<f32> = random(5).take(lanes).map(|x| (x % 1000) as f32 / 7.0).collect();
-    let mut expected = vec![1f32; capacity];
-    indices.iter().zip(&values).for_each(|(&index, value)| expected[index as usize] += value);
-    for threads in [1, 2, 3, 8] {
-        let engine = Engine::new().with_threads(NonZeroUsize::new(threads).expect("not zero"));
-        let mut table = vec![1f32; capacity];
-        engine.scatter(&mut table, &values, &indices, Atomic::Add, OutOfBounds::Undefined).expect("all in range");
-        assert!(table == expected, "{threads} threads");
-        for odd in [0, lanes / 2, lanes - 1] {
-            let mut indices = indices.clone();
-            indices[odd] = capacity as i32;
-            let fault = engine.scatter(&mut table, &values, &indices, Atomic::Add, OutOfBounds::Undefined);
-            assert_eq!(
-                fault.err(),
-                Some(Fault::Lane { lane: odd as u64, index: capacity as i128, capacity: capacity as u64 })
-            );
-            assert!(table == expected, "a fault leaves no trace");
-        }
-    }
+    hot_lanes(|slot| slot as i32, &[|lane| if lane % 32 == 5 { lane * 7 % (1 << 20) } else { 77_777 }]);
+}
+
+/// These are carried out before the others are looked at, but beside the table.
+#[test]
+fn lanes_that_go_to_one_slot_at_first_are_combined_in_order() {
+    let slots: [fn(usize) -> usize; 4] = [
+        |_| 77_777,
+        |lane| if lane < 2047 { 77_777 } else { 77_777 + lane % 2 },
+        |lane| if lane < 1 << 19 { 0 } else { lane * 7 % (1 << 20) },
+        |lane| if lane == 1 << 20 { 5 } else { (1 << 20) - 1 },
+    ];
+    hot_lanes(|slot| slot as i32, &slots);
+    hot_lanes(|slot| slot as u64, &slots);
 }
 
 /// Tables of the threads' own begin with a value that stands for none: what has it nevertheless arrives like any other.

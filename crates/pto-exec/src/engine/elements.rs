@@ -5,6 +5,7 @@ use core::slice::ChunksMut;
 use pto_isa::{Atomic, ElementType};
 
 use super::cost::{Method, NEAR_BYTES, PARALLEL_LANES, Work};
+use super::hot::HotStart;
 use super::share::Sample;
 use super::{Engine, cuts};
 use crate::kernel::address::AddressMap;
@@ -201,12 +202,20 @@ impl Scatter<'_> {
                 return done;
             }
         }
-        if let Some(looked) = self.shared_look() {
-            looked?.into_iter().for_each(|moved| kernel.scatter(engine.backend, table, moved, tile));
+        let dense = run.payload.step == 1 && run.length > UNDO_LANES;
+        let values = if dense { self.values(run) } else { &[] };
+        let start = HotStart::combine(engine.backend, kernel, (&lookup, run), table, values);
+        let run = run.part(start.lanes, run.length);
+        if let Some(looked) = (Scatter { run, ..*self }).shared_look() {
+            let looked = looked?;
+            start.put(table);
+            looked.into_iter().for_each(|moved| kernel.scatter(engine.backend, table, moved, tile));
             return Ok(0);
         }
         if let Some(offsets) = lookup.check_whole(engine.backend, run) {
-            kernel.scatter(engine.backend, table, Moved::whole(run, offsets?), tile);
+            let offsets = offsets?;
+            start.put(table);
+            kernel.scatter(engine.backend, table, Moved::whole(run, offsets), tile);
             return Ok(0);
         }
         engine.check_lanes(&lookup, run)?;

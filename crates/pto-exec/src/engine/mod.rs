@@ -2,6 +2,7 @@
 
 pub(crate) mod cost;
 pub(crate) mod elements;
+mod hot;
 pub(crate) mod rows;
 mod scratch;
 mod share;

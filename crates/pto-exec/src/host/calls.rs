@@ -147,7 +147,7 @@ impl Engine {
         let is_handful = lanes <= few::handful::<T>(atomic) && source.len() == lanes;
         if is_handful && oob == OutOfBounds::Undefined && is_defined::<T>(atomic) && self.takes_few() {
             let capacity = table.len();
-            return finish_few(few::scatter_handful(table, source, indices, atomic), indices, capacity);
+            return finish_few(few::scatter_handful(self.backend(), table, source, indices, atomic), indices, capacity);
         }
         self.scatter_many(table, source, indices, (atomic, oob))
     }

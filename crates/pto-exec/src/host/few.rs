@@ -26,7 +26,8 @@ pub(super) const HANDFUL: usize = 192;
 #[inline(always)]
 pub(super) fn handful<T: Element>(atomic: Atomic) -> usize {
     match (atomic, T::TYPE) {
-        (Atomic::Add, ElementType::F16 | ElementType::BF16) | (Atomic::Max | Atomic::Min, _) => HANDFUL / 12,
+        (Atomic::Add | Atomic::Max | Atomic::Min, ElementType::F16 | ElementType::BF16) => HANDFUL / 12,
+        (Atomic::Max | Atomic::Min, _) => HANDFUL / 4,
         _ => HANDFUL / 3,
     }
 }
@@ -90,17 +91,20 @@ pub(super) fn gather_handful<T: Element, I: Index>(destination: &mut [T], table:
         let value = usize::try_from(index.bits()).ok().and_then(|at| table.get(at));
         value.map(|value| *slot = *value).is_some()
     };
-    // Four a turn: counting turns would take as long as moving an element.
-    let (slots, slots_tail) = destination.as_chunks_mut::<4>();
-    let (fours, tail) = indices.as_chunks::<4>();
-    slots.iter_mut().zip(fours).all(|(slots, four)| slots.iter_mut().zip(four).all(get))
-        && slots_tail.iter_mut().zip(tail).all(get)
+    with_length!(indices, destination => {
+        // Four a turn: counting turns would take as long as moving an element.
+        let (slots, slots_tail) = destination.as_chunks_mut::<4>();
+        let (fours, tail) = indices.as_chunks::<4>();
+        slots.iter_mut().zip(fours).all(|(slots, four)| slots.iter_mut().zip(four).all(get))
+            && slots_tail.iter_mut().zip(tail).all(get)
+    })
 }
 
 /// `table[indices[i]] = source[i]` or combined, for a handful of lanes; false if one is out of range, and nothing was
 /// written.
 #[inline(always)]
 pub(super) fn scatter_handful<T: Element, I: Index>(
+    backend: Backend,
     table: &mut [T],
     source: &[T],
     indices: &[I],
@@ -109,6 +113,9 @@ pub(super) fn scatter_handful<T: Element, I: Index>(
     let limit = limit::<I>(table.len());
     with_combine!(T::TYPE, atomic, N, C => with_words!(indices, I, words => {
         let (table, source) = (bytemuck::cast_slice_mut(table), bytemuck::cast_slice(source));
+        if !<C as Combine<N>>::are_few_tame(source) {
+            return backend.run(ScatterChecked::<N, C, _, false> { table, source, words, limit, combine: PhantomData });
+        }
         run_plain(ScatterChecked::<N, C, _, true> { table, source, words, limit, combine: PhantomData })
     }))
 }
@@ -354,7 +361,7 @@ mod tests {
                             let slots = &mut to[GUARD..][..capacity];
                             let done = match backend {
                                 Some(backend) => scatter_checked(backend, slots, &source, &indices, atomic),
-                                None => scatter_handful(slots, &source, &indices, atomic),
+                                None => scatter_handful(Backend::best(), slots, &source, &indices, atomic),
                             };
                             check(&to, expected, done);
                         }
@@ -404,7 +411,7 @@ mod tests {
                             let mut table = [old; 3];
                             let done = match backend {
                                 Some(backend) => scatter_checked(backend, &mut table, &source, &indices, atomic),
-                                None => scatter_handful(&mut table, &source, &indices, atomic),
+                                None => scatter_handful(Backend::best(), &mut table, &source, &indices, atomic),
                             };
                             assert!(done);
                             let slot = table[at % 3];

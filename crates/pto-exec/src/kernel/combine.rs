@@ -4,6 +4,7 @@ use core::marker::PhantomData;
 
 use half::{bf16, f16};
 
+use super::offsets::in_fours;
 use super::simd::{Backend, Simd, Task, run_plain};
 
 /// How slots that threads combined in tables of their own, each its lanes, become those of one table.
@@ -50,6 +51,12 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
     #[inline(always)]
     fn are_tame(_: &[[u8; N]]) -> bool {
         false
+    }
+
+    /// As [`are_tame`](Self::are_tame), in few instructions for a handful of values; true if nothing is a special case.
+    #[inline(always)]
+    fn are_few_tame(_: &[[u8; N]]) -> bool {
+        true
     }
 
     /// [`combine`](Self::combine) for new values without special cases; quicker where slots are near and writing one
@@ -249,6 +256,27 @@ macro_rules! any_special {
     }};
 }
 
+/// As [`any_special!`] in few instructions for a handful of values.
+macro_rules! any_of_few_special {
+    ($type:ty, $bits:ty, $values:expr, $zero:expr) => {{
+        const ZERO: $bits = <$type>::to_bits($zero);
+        let is_special = |value: $type| value.is_nan() | (value.to_bits() == ZERO);
+        let special = |four: &[[u8; size_of::<$type>()]; 4]| {
+            four.map(|value| if is_special(<$type>::from_le_bytes(value)) { <$bits>::MAX } else { 0 })
+        };
+        match in_fours($values) {
+            Some((end, fours)) => {
+                let join = |all: [$bits; 4], four| {
+                    let others = special(four);
+                    core::array::from_fn(|k| all[k] | others[k])
+                };
+                fours.iter().fold(special(end), join).iter().fold(0, |all, one| all | one) != 0
+            }
+            None => $values.iter().any(|value| is_special(<$type>::from_le_bytes(*value))),
+        }
+    }};
+}
+
 /// One element at a time, the machine's own comparison is quicker. It is wrong where one of the two is a NaN, and then
 /// false, and where both are zeros, which matters only if
 /// the new one wins.
@@ -268,6 +296,11 @@ macro_rules! long_floats {
             #[inline(always)]
             fn are_tame(new: &[[u8; $bytes]]) -> bool {
                 !any_special!($type, $bits, new, -0.0)
+            }
+
+            #[inline(always)]
+            fn are_few_tame(new: &[[u8; $bytes]]) -> bool {
+                !any_of_few_special!($type, $bits, new, -0.0)
             }
 
             #[inline(always)]
@@ -304,6 +337,11 @@ macro_rules! long_floats {
             #[inline(always)]
             fn are_tame(new: &[[u8; $bytes]]) -> bool {
                 !any_special!($type, $bits, new, 0.0)
+            }
+
+            #[inline(always)]
+            fn are_few_tame(new: &[[u8; $bytes]]) -> bool {
+                !any_of_few_special!($type, $bits, new, 0.0)
             }
 
             #[inline(always)]

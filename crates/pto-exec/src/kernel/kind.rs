@@ -24,6 +24,9 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
     /// Bytes of an element.
     fn size(&self) -> usize;
 
+    /// Combines values into one slot, in order.
+    fn combine(&self, backend: Backend, slot: &mut [u8], values: &[u8]);
+
     /// Combines elements of `tile` into those places of `table`, in order.
     fn scatter(&self, backend: Backend, table: &mut [u8], moved: Moved<'_>, tile: &[u8]);
 
@@ -166,6 +169,12 @@ impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
         N
     }
 
+    fn combine(&self, backend: Backend, slot: &mut [u8], values: &[u8]) {
+        if let [slot] = slot.as_chunks_mut::<N>().0 {
+            C::enter(backend, CombineAll { slot, values: values.as_chunks::<N>().0, combine: PhantomData::<C> });
+        }
+    }
+
     fn scatter(&self, backend: Backend, table: &mut [u8], moved: Moved<'_>, tile: &[u8]) {
         let (table, tile) = (table.as_chunks_mut::<N>().0, tile.as_chunks::<N>().0);
         let combine = PhantomData::<C>;
@@ -231,6 +240,21 @@ impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
 #[inline(always)]
 fn enter_looking<const N: usize, C: Combine<N>, W: Word>(backend: Backend, scatter: Scatter<'_, N, C, W>) {
     if C::TAMES { backend.run(scatter) } else { C::enter(backend, scatter) }
+}
+
+struct CombineAll<'a, const N: usize, C> {
+    slot: &'a mut [u8; N],
+    values: &'a [[u8; N]],
+    combine: PhantomData<C>,
+}
+
+impl<const N: usize, C: Combine<N>> Task for CombineAll<'_, N, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        transfer::combine_all::<N, C, S>(simd, self.slot, self.values.iter());
+    }
 }
 
 struct Scatter<'a, const N: usize, C, W> {

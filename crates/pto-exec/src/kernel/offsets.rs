@@ -115,6 +115,14 @@ macro_rules! words {
 
 words!(u32, i32, u64; u64, i64, u128);
 
+/// The last four of several, and all before them in fours, the last of which may have some of them once more: what is looked
+/// at side by side in a register, without a remainder.
+#[inline(always)]
+pub(crate) fn in_fours<T>(all: &[T]) -> Option<(&[T; 4], &[[T; 4]])> {
+    let (rest, end) = all.split_last_chunk::<4>()?;
+    Some((end, all[..rest.len().next_multiple_of(4)].as_chunks().0))
+}
+
 /// Words that are all below a limit.
 ///
 /// They can be made by looking at all words only, and the words stay borrowed: what was seen once
@@ -143,15 +151,13 @@ impl<'a, W: Word> Offsets<'a, W> {
     /// As [`check`](Self::check), in few instructions for a handful of words.
     #[inline(always)]
     pub(crate) fn check_few(words: &'a [W], limit: u64) -> Option<Self> {
-        let inside = match (words.last_chunk::<4>(), limit.checked_sub(1)) {
-            (Some(end), Some(last)) if W::BYTES == 4 => {
-                // Four side by side in a register, some of those at the end once more.
-                let mut beyond = W::beyond(end, last);
-                for four in words.as_chunks::<4>().0 {
+        let inside = match (in_fours(words), limit.checked_sub(1)) {
+            (Some((end, fours)), Some(last)) if W::BYTES == 4 => {
+                let join = |all: [u32; 4], four| {
                     let others = W::beyond(four, last);
-                    beyond = core::array::from_fn(|k| beyond[k] | others[k]);
-                }
-                beyond[0] | beyond[1] | beyond[2] | beyond[3] == 0
+                    core::array::from_fn(|k| all[k] | others[k])
+                };
+                fours.iter().fold(W::beyond(end, last), join).iter().fold(0, |all, one| all | one) == 0
             }
             _ => words.iter().all(|word| word.get() < limit),
         };

@@ -300,7 +300,7 @@ pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 
 /// Combines values into one slot, in order.
 #[inline(always)]
-fn combine_all<'a, const N: usize, C: Combine<N>, S: Simd>(
+pub(crate) fn combine_all<'a, const N: usize, C: Combine<N>, S: Simd>(
     simd: S,
     slot: &mut [u8; N],
     values: impl Iterator<Item = &'a [u8; N]>,
@@ -448,7 +448,7 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     }
 }
 
-/// As [`scatter_near`] for a handful of lanes, in as few instructions as can be.
+/// As [`scatter_near`] for a handful of lanes with tame values, in as few instructions as can be.
 #[inline(always)]
 pub(crate) fn scatter_handful<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     simd: S,
@@ -458,7 +458,7 @@ pub(crate) fn scatter_handful<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 ) {
     assert_inside(offsets, table.len());
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
-    unsafe { put_few(table, offsets.words(), values, |slot, new| C::put(simd, slot, new)) }
+    unsafe { put_few(table, offsets.words(), values, |slot, new| *slot = C::combine_tame(simd, *slot, new)) }
 }
 
 /// As [`gather`], for the lanes of the run whose positions are listed; the others become zero.
