@@ -5,7 +5,10 @@
 //! called (`plain`) and compiled into the measuring loop (`inlined`), as the call of the engine is. Which of the two is
 //! faster depends on where the compiler happened to put them, by up to a factor of two; `times` is against the faster one.
 //!
-//! `cargo run --release -p pto-bench --example sizes -- [LOG2_TABLE] [LOG2_LEAST_LANES] [LOG2_MOST_LANES]`
+//! Every call has the same indices, whose slots are in the caches after the first; with `fresh`, each has the next ones of
+//! [`FRESH`], as the batches of a program have.
+//!
+//! `cargo run --release -p pto-bench --example sizes -- [LOG2_TABLE] [LOG2_LEAST_LANES] [LOG2_MOST_LANES] [fresh]`
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::hint::black_box;
@@ -16,13 +19,23 @@ use pto_bench::{Array, Random, plain, uniform};
 use pto_exec::host::Engine;
 use pto_isa::{Atomic, OutOfBounds};
 
+/// Lanes of all calls until the first ones come again.
+const FRESH: usize = 1 << 22;
+
+/// The lanes of a call.
+#[inline(always)]
+fn batch<const IS_FRESH: bool>(indices: &[i32], lanes: usize, call: usize) -> &[i32] {
+    let indices = black_box(indices);
+    if IS_FRESH { &indices[call * lanes % FRESH..][..lanes] } else { indices }
+}
+
 /// Nanoseconds per call over as many calls as the clock can see. A function of its own for each loop: none has to share
 /// registers with the others.
 #[inline(never)]
-fn time(lanes: usize, mut work: impl FnMut()) -> f64 {
+fn time(lanes: usize, turn: usize, mut work: impl FnMut(usize)) -> f64 {
     let repeats = (1 << 13) / lanes + 1;
     let start = Instant::now();
-    (0..repeats).for_each(|_| work());
+    (turn * repeats..(turn + 1) * repeats).for_each(&mut work);
     start.elapsed().as_secs_f64() * 1e9 / repeats as f64
 }
 
@@ -36,20 +49,34 @@ const OPERATIONS: [(&str, Option<Atomic>); 4] =
     [("gather", None), ("set", Some(Atomic::None)), ("add", Some(Atomic::Add)), ("max", Some(Atomic::Max))];
 
 /// One turn: the plain loop, the same inlined, the engine.
-fn turn(engine: &Engine, atomic: Option<Atomic>, payload: &mut [f32], table: &mut [f32], indices: &[i32]) -> [f64; 3] {
-    let lanes = indices.len();
+fn turn<const IS_FRESH: bool>(
+    (engine, atomic, turn): (&Engine, Option<Atomic>, usize),
+    payload: &mut [f32],
+    table: &mut [f32],
+    indices: &[i32],
+) -> [f64; 3] {
+    let lanes = payload.len();
+    // None of the three finds what another has brought.
+    let times = |k: usize| 3 * turn + k;
     // Known where the call is written, as it mostly is.
     const UNDEFINED: OutOfBounds = OutOfBounds::Undefined;
+    // One that is inlined, as what it calls is.
+    macro_rules! timed {
+        ($k:literal, $lanes:ident => $work:expr) => {
+            time(lanes, times($k), |call| {
+                let $lanes = batch::<IS_FRESH>(indices, lanes, call);
+                $work
+            })
+        };
+    }
     let Some(atomic) = atomic else {
         return [
-            time(lanes, || plain::gather(payload, table, black_box(indices))),
-            time(lanes, || {
-                for (slot, &index) in payload.iter_mut().zip(black_box(indices)) {
-                    *slot = table[index as usize];
-                }
+            timed!(0, lanes => plain::gather(payload, table, lanes)),
+            timed!(1, lanes => for (slot, &index) in payload.iter_mut().zip(lanes) {
+                *slot = table[index as usize];
             }),
-            time(lanes, || {
-                black_box(engine.gather(&mut *payload, &*table, black_box(indices), UNDEFINED).is_ok());
+            timed!(2, lanes => {
+                black_box(engine.gather(&mut *payload, &*table, lanes, UNDEFINED).is_ok());
             }),
         ];
     };
@@ -57,15 +84,15 @@ fn turn(engine: &Engine, atomic: Option<Atomic>, payload: &mut [f32], table: &mu
     macro_rules! scatter {
         ($atomic:expr, $put:expr) => {
             [
-                time(lanes, || plain::scatter(table, payload, black_box(indices), $atomic, UNDEFINED)),
-                time(lanes, || {
+                timed!(0, lanes => plain::scatter(table, payload, lanes, $atomic, UNDEFINED)),
+                timed!(1, lanes => {
                     let put: fn(&mut f32, f32) = $put;
-                    for (&value, &index) in payload.iter().zip(black_box(indices)) {
+                    for (&value, &index) in payload.iter().zip(lanes) {
                         put(&mut table[index as usize], value);
                     }
                 }),
-                time(lanes, || {
-                    black_box(engine.scatter(&mut *table, &*payload, black_box(indices), $atomic, UNDEFINED).is_ok());
+                timed!(2, lanes => {
+                    black_box(engine.scatter(&mut *table, &*payload, lanes, $atomic, UNDEFINED).is_ok());
                 }),
             ]
         };
@@ -78,8 +105,9 @@ fn turn(engine: &Engine, atomic: Option<Atomic>, payload: &mut [f32], table: &mu
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<usize> = std::env::args().skip(1).map(|a| a.parse()).collect::<Result<_, _>>()?;
+    let arguments: Vec<usize> = std::env::args().skip(1).take(3).map(|a| a.parse()).collect::<Result<_, _>>()?;
     let argument = |at: usize, usual: usize| arguments.get(at).copied().unwrap_or(usual);
+    let is_fresh = std::env::args().nth(4).is_some_and(|word| word == "fresh");
     let (size, least, most) = (1usize << argument(0, 11), argument(1, 0), argument(2, 22));
     let engine = Engine::new().with_threads(NonZeroUsize::MIN);
     println!("operation,table,lanes,plain,inlined,engine,times");
@@ -88,15 +116,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let halfway = (1usize << log2) * 3 / 2;
         let steps = if log2 == 0 || log2 > 19 { vec![1 << log2] } else { vec![1 << log2, halfway] };
         for lanes in steps {
-            let indices = Array::from_values(lanes, uniform(1, size as u64).map(|x| x as i32))?;
+            let of_all = if is_fresh { lanes + FRESH } else { lanes };
+            let indices = Array::from_values(of_all, uniform(1, size as u64).map(|x| x as i32))?;
             let values = |seed| Random::new(seed).map(|x| (x % 17) as f32 - 8.0);
             let mut payload = Array::from_values(lanes, values(3))?;
             let mut table = Array::from_values(size, values(2))?;
             let turns = if log2 < 20 { 101 } else { 7 };
             for (name, atomic) in OPERATIONS {
                 let mut times: [Vec<f64>; 3] = Default::default();
-                for _ in 0..turns {
-                    let turn = turn(&engine, atomic, &mut payload, &mut table, &indices);
+                for number in 0..turns {
+                    let what = (&engine, atomic, number);
+                    let turn = match is_fresh {
+                        true => turn::<true>(what, &mut payload, &mut table, &indices),
+                        false => turn::<false>(what, &mut payload, &mut table, &indices),
+                    };
                     times.iter_mut().zip(turn).for_each(|(times, time)| times.push(time));
                 }
                 let [plain, inlined, engine] = times.map(|mut times| median(&mut times));

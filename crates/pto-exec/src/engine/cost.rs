@@ -15,7 +15,7 @@
 //!    scatter on one thread) and the near part of the last level ([`Caches::near_l3`]), when there are enough lanes to fill the
 //!    buckets ([`PARTITION_LANES`], or [`PARTITION_LANES_NEAR`] and one for each line of the table; [`BUCKET_LANES`]), and when lanes are spread. A gather is only sorted where the last level
 //!    is far: a near one answers single loads as quickly as they can be sorted. A scatter on one thread, which shares the second pass with nobody, and a gather, which takes a third one, want more lanes of each
-//!    thread, the fewer the larger the table is ([`FILL`]). If more than an eighth of a sample repeats
+//!    thread, the fewer the larger the table is ([`FILL`], [`FILL_GATHERED`]). If more than an eighth of a sample repeats
 //!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
 //!    have most of the work left to do after all have sorted.
 //! 3. Otherwise Merged with several threads, where that may be: with [`MERGED_LANES`] lanes or more, and tables of the threads'
@@ -49,9 +49,12 @@ pub(crate) const PARTITION_LANES_NEAR: usize = 1 << 21;
 /// How many times the second-level cache a table must be for a partition to pay.
 pub(crate) const SPILL: usize = 8;
 
-/// Lanes of each thread from which on a gather in the order of the table and a partition on one thread pay, times how often
-/// the table is as large as the second-level cache.
+/// Lanes of each thread from which on a partition on one thread pays, times how often the table is as large as the second-level
+/// cache.
 pub(crate) const FILL: usize = 1 << 23;
+
+/// As [`FILL`] for a gather in the order of the table.
+pub(crate) const FILL_GATHERED: usize = 1 << 26;
 
 /// Lanes for each line of a table from which on the lines are asked for in order.
 pub(crate) const IN_ORDER: usize = 2;
@@ -114,7 +117,11 @@ impl Work {
         let spill = self.caches.l2.saturating_mul(if alone { SPILL / 2 } else { SPILL });
         let times = self.table_bytes / self.caches.l2.max(1);
         let of_each = self.lanes / self.threads.max(1);
-        let is_filled = of_each.saturating_mul(times) >= FILL || !(alone || self.gathers);
+        let is_filled = match () {
+            () if self.gathers => of_each.saturating_mul(times) >= FILL_GATHERED,
+            () if alone => of_each.saturating_mul(times) >= FILL,
+            () => true,
+        };
         let least = match self.caches.is_l3_far() {
             true => PARTITION_LANES,
             // With fewer than a lane for each line, parts of the table are hardly visited less often than slots are.
@@ -218,8 +225,9 @@ mod tests {
         let gather = |lanes, times: usize, threads| {
             spread(Work { threads, lanes, table_bytes: times << 20, gathers: true, merges: false, caches: MESH })
         };
-        assert_eq!((gather(FILL / 32, 32, 1), gather(FILL / 32 - 1, 32, 1)), (Partitioned, Direct));
-        assert_eq!((gather(FILL / 16, 32, 2), gather(FILL / 16 - 2, 32, 2)), (Partitioned, Owned));
+        let filled = FILL_GATHERED / 32;
+        assert_eq!((gather(filled, 32, 1), gather(filled - 1, 32, 1)), (Partitioned, Direct));
+        assert_eq!((gather(2 * filled, 32, 2), gather(2 * filled - 2, 32, 2)), (Partitioned, Owned));
         assert_eq!((gather(1 << 30, SPILL + 1, 1), gather(1 << 30, SPILL, 1)), (Partitioned, Direct));
         assert_eq!(spread(Work { gathers: true, lanes: 1 << 30, caches: CHIPLET, ..WORK }), Owned);
     }

@@ -18,17 +18,19 @@ use crate::kernel::simd::{Backend, Simd, Task, run_plain};
 use crate::kernel::transfer;
 use crate::kernel::{Offsets, Word};
 
-/// Lanes up to which a gather without a policy is a loop where it is written.
-pub(super) const HANDFUL: usize = 192;
+/// Lanes up to which a gather without a policy is a loop where it is written. Up to here vector code gains less from tables at
+/// hand than it loses where lanes and slots have to come from afar.
+pub(super) const HANDFUL: usize = 512;
 
 /// As [`HANDFUL`] for scatters, which look at all lanes first: what is more than a move or an addition is worth a call of vector
 /// code sooner.
 #[inline(always)]
 pub(super) fn handful<T: Element>(atomic: Atomic) -> usize {
     match (atomic, T::TYPE) {
-        (Atomic::Add | Atomic::Max | Atomic::Min, ElementType::F16 | ElementType::BF16) => HANDFUL / 12,
-        (Atomic::Max | Atomic::Min, _) => HANDFUL / 4,
-        _ => HANDFUL / 3,
+        (Atomic::None, _) => 256,
+        (_, ElementType::F16 | ElementType::BF16) => 16,
+        (Atomic::Add, _) => 64,
+        (Atomic::Max | Atomic::Min, _) => 32,
     }
 }
 

@@ -40,8 +40,8 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
     /// The new content of a slot that held `old`.
     fn combine<S: Simd>(simd: S, old: [u8; N], new: [u8; N]) -> [u8; N];
 
-    /// Combines a slot. Where the old content mostly stays, it is not written again: a line that was only read need not
-    /// go back to memory.
+    /// Combines a slot, in the quickest way for one at a time. It is written even where the old content stays: the machine
+    /// cannot guess where it does, and would wait for every slot that it is wrong about.
     #[inline(always)]
     fn put<S: Simd>(simd: S, slot: &mut [u8; N], new: [u8; N]) {
         *slot = Self::combine(simd, *slot, new);
@@ -131,13 +131,6 @@ macro_rules! integers {
             fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
                 <$type>::from_le_bytes(old).max(<$type>::from_le_bytes(new)).to_le_bytes()
             }
-
-            #[inline(always)]
-            fn put<S: Simd>(_: S, slot: &mut [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) {
-                if <$type>::from_le_bytes(new) > <$type>::from_le_bytes(*slot) {
-                    *slot = new;
-                }
-            }
         }
         impl Combine<{ size_of::<$type>() }> for Min<$type> {
             const MERGING: Merging<{ size_of::<$type>() }> = Merging::Neutral(<$type>::to_le_bytes(<$type>::MAX));
@@ -145,13 +138,6 @@ macro_rules! integers {
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) -> [u8; size_of::<$type>()] {
                 <$type>::from_le_bytes(old).min(<$type>::from_le_bytes(new)).to_le_bytes()
-            }
-
-            #[inline(always)]
-            fn put<S: Simd>(_: S, slot: &mut [u8; size_of::<$type>()], new: [u8; size_of::<$type>()]) {
-                if <$type>::from_le_bytes(new) < <$type>::from_le_bytes(*slot) {
-                    *slot = new;
-                }
             }
         }
     )*};
@@ -207,14 +193,6 @@ macro_rules! short_floats {
             fn combine<S: Simd>(_: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
                 $ranked::larger(old, new)
             }
-
-            #[inline(always)]
-            fn put<S: Simd>(_: S, slot: &mut [u8; 2], new: [u8; 2]) {
-                let chosen = $ranked::larger(*slot, new);
-                if chosen != *slot {
-                    *slot = chosen;
-                }
-            }
         }
 
         impl Combine<2> for Min<$type> {
@@ -223,14 +201,6 @@ macro_rules! short_floats {
             #[inline(always)]
             fn combine<S: Simd>(_: S, old: [u8; 2], new: [u8; 2]) -> [u8; 2] {
                 $ranked::smaller(old, new)
-            }
-
-            #[inline(always)]
-            fn put<S: Simd>(_: S, slot: &mut [u8; 2], new: [u8; 2]) {
-                let chosen = $ranked::smaller(*slot, new);
-                if chosen != *slot {
-                    *slot = chosen;
-                }
             }
         }
     )*};
@@ -277,9 +247,7 @@ macro_rules! any_of_few_special {
     }};
 }
 
-/// One element at a time, the machine's own comparison is quicker. It is wrong where one of the two is a NaN, and then
-/// false, and where both are zeros, which matters only if
-/// the new one wins.
+/// One element at a time, the machine's own instructions are quicker, which are right but for special cases.
 macro_rules! long_floats {
     ($($type:ty, $bits:ty, $ranked:ident, $bytes:literal);*) => {$(
         impl Combine<$bytes> for Max<$type> {
@@ -310,15 +278,13 @@ macro_rules! long_floats {
             }
 
             #[inline(always)]
-            fn put<S: Simd>(_: S, slot: &mut [u8; $bytes], new: [u8; $bytes]) {
-                let (a, b) = (<$type>::from_le_bytes(*slot), <$type>::from_le_bytes(new));
-                if a >= b {
-                    // Two tests that are easily foretold, kept apart: as one they would be computed, not branched on.
-                    if *slot == <$type>::to_le_bytes(-0.0) {
-                        rare(|| *slot = $ranked::larger(*slot, new));
-                    }
+            fn put<S: Simd>(simd: S, slot: &mut [u8; $bytes], new: [u8; $bytes]) {
+                // Two tests that are easily foretold, kept apart: as one they would be computed, not branched on.
+                let is_special = if <$type>::from_le_bytes(new).is_nan() { true } else { new == <$type>::to_le_bytes(-0.0) };
+                if is_special {
+                    rare(|| *slot = $ranked::larger(*slot, new));
                 } else {
-                    *slot = $ranked::larger(*slot, new);
+                    *slot = Self::combine_tame(simd, *slot, new);
                 }
             }
         }
@@ -350,16 +316,16 @@ macro_rules! long_floats {
                 core::hint::select_unpredictable(a < b, a, b).to_le_bytes()
             }
 
+            // The other way round, so that the zero that is a special case is the rare one: the old value is taken where both are equal
+            // or one is a NaN, which is wrong for an old NaN and for a new zero of the winning sign.
             #[inline(always)]
             fn put<S: Simd>(_: S, slot: &mut [u8; $bytes], new: [u8; $bytes]) {
                 let (a, b) = (<$type>::from_le_bytes(*slot), <$type>::from_le_bytes(new));
-                if a <= b {
-                    // Two tests that are easily foretold, kept apart: as one they would be computed, not branched on.
-                    if new == <$type>::to_le_bytes(-0.0) {
-                        rare(|| *slot = $ranked::smaller(*slot, new));
-                    }
+                let is_special = if a.is_nan() { true } else { new == <$type>::to_le_bytes(-0.0) };
+                if is_special {
+                    rare(|| *slot = $ranked::smaller(*slot, new));
                 } else {
-                    *slot = $ranked::smaller(*slot, new);
+                    *slot = core::hint::select_unpredictable(b < a, b, a).to_le_bytes();
                 }
             }
         }
@@ -475,11 +441,11 @@ mod tests {
         fn check<const N: usize, C: Combine<N>>(tame: &[[u8; N]], special: &[[u8; N]]) {
             for length in 0..70 {
                 let mut values: Vec<[u8; N]> = tame.iter().copied().cycle().take(length).collect();
-                assert!(C::are_tame(&values), "{length}");
+                assert!(C::are_tame(&values) && C::are_few_tame(&values), "{length}");
                 for at in 0..length {
                     for odd in special {
                         let tame = core::mem::replace(&mut values[at], *odd);
-                        assert!(!C::are_tame(&values), "{odd:x?} at {at} of {length}");
+                        assert!(!C::are_tame(&values) && !C::are_few_tame(&values), "{odd:x?} at {at} of {length}");
                         values[at] = tame;
                     }
                 }

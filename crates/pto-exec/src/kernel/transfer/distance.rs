@@ -15,16 +15,6 @@ const FIRST_LEVEL: usize = 48 << 10;
 /// Bytes of that which lanes and values take as they pass through.
 const PASSING: usize = 24 << 10;
 
-/// True if the slots of a table are written again sooner than found to be the same: the machine cannot guess which do. Not
-/// those of a far table, where lines that were written have to go back to memory, unless to a cache that is close.
-#[inline(always)]
-pub(super) fn writes_again<const N: usize>(table: &[[u8; N]]) -> bool {
-    !is_far(table) || !Caches::get().is_l3_far()
-}
-
-/// The slots of so few lanes are in the first-level cache, too.
-pub(super) const NEAR_LANES: usize = 768;
-
 /// Lanes of a run of which only blocks are seen.
 pub(super) const MANY: usize = usize::MAX;
 

@@ -14,7 +14,7 @@ use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
 use super::simd::{self, LINE, Simd};
 pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_at_hand, is_gathered, lookahead};
-use distance::{MANY, NEAR_LANES, asks_ahead, waits_for_pages, writes_again};
+use distance::{MANY, asks_ahead, waits_for_pages};
 
 /// Panics unless all offsets are below `length`.
 #[inline(always)]
@@ -217,7 +217,7 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
                 #[inline(always)]
                 |slot, new| *slot = C::combine_wide(simd, *slot, new),
             );
-        } else if C::TAMES && writes_again(table) && C::are_tame(values) {
+        } else if C::TAMES && C::are_tame(values) {
             put_dense(table, words, values, ask, |slot, new| *slot = C::combine_tame(simd, *slot, new));
         } else if asks_ahead::<N, C>(table, MANY) {
             put_asking(table, words, values, (ahead, ask), |slot, new| C::put(simd, slot, new));
@@ -428,7 +428,7 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     unsafe {
         if asks_ahead::<N, C>(table, words.len()) {
             put_asking(table, words, values, (&words[AHEAD.min(words.len())..], |_| ()), put);
-        } else if C::TAMES && (words.len() <= NEAR_LANES || writes_again(table)) {
+        } else if C::TAMES {
             let count = words.len().min(values.len());
             let (mut words, mut values) = (&words[..count], &values[..count]);
             while !words.is_empty() {
