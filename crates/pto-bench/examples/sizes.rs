@@ -20,7 +20,7 @@ use pto_exec::host::Engine;
 use pto_isa::{Atomic, OutOfBounds};
 
 /// Lanes of all calls until the first ones come again.
-const FRESH: usize = 1 << 22;
+const FRESH: usize = 1 << 24;
 
 /// The lanes of a call.
 #[inline(always)]
@@ -107,7 +107,11 @@ fn turn<const IS_FRESH: bool>(
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<usize> = std::env::args().skip(1).take(3).map(|a| a.parse()).collect::<Result<_, _>>()?;
     let argument = |at: usize, usual: usize| arguments.get(at).copied().unwrap_or(usual);
-    let is_fresh = std::env::args().nth(4).is_some_and(|word| word == "fresh");
+    let is_fresh = match std::env::args().nth(4).as_deref() {
+        None => false,
+        Some("fresh") => true,
+        Some(word) => return Err(format!("unknown word {word}: expected fresh").into()),
+    };
     let (size, least, most) = (1usize << argument(0, 11), argument(1, 0), argument(2, 22));
     let engine = Engine::new().with_threads(NonZeroUsize::MIN);
     println!("operation,table,lanes,plain,inlined,engine,times");

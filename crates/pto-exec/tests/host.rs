@@ -341,7 +341,8 @@ fn long_scatters_are_the_same_on_any_number_of_threads() {
 /// Where lanes go that all, or all but some, go to one slot, and what comes out, whatever their type.
 fn hot_lanes<I: Index>(number: fn(usize) -> I, slots: &[fn(usize) -> usize]) {
     engines();
-    let (capacity, lanes) = (1usize << 20, (1usize << 20) + 100);
+    // So large that saving the table costs more than looking at the lanes.
+    let (capacity, lanes) = (1usize << 21, (1usize << 20) + 100);
     let values: Vec<f32> = random(5).take(lanes).map(|x| (x % 1000) as f32 / 7.0).collect();
     for slot in slots {
         let indices: Vec<I> = (0..lanes).map(|lane| number(slot(lane))).collect();
@@ -383,6 +384,51 @@ fn lanes_that_go_to_one_slot_at_first_are_combined_in_order() {
     ];
     hot_lanes(|slot| slot as i32, &slots);
     hot_lanes(|slot| slot as u64, &slots);
+}
+
+/// The same for every kind of element and operation, in rows with gaps between them, against one call for each lane.
+#[test]
+fn rows_of_lanes_that_go_to_one_slot_are_combined_in_order() {
+    fn check<T: Element, I: Index>(number: fn(u64) -> I) {
+        let (rows, cols, gap, capacity) = (2, 5000, 3, 300);
+        let length = rows * (cols + gap);
+        let numbers = |seed, length| -> Vec<T> {
+            let bytes: Vec<u8> = random(seed).map(|x| (x % 64) as u8).take(length * size_of::<T>()).collect();
+            from_bytes(&bytes)
+        };
+        let indices: Vec<I> =
+            random(3).map(|x| if x % 2000 == 0 { x % 300 } else { 299 }).map(number).take(length).collect();
+        let source = numbers(4, length);
+        for atomic in [Atomic::None, Atomic::Add, Atomic::Max, Atomic::Min] {
+            let mut expected = numbers(5, capacity);
+            let mut table = expected.clone();
+            for lane in (0..rows).flat_map(|row| (0..cols).map(move |col| row * (cols + gap) + col)) {
+                let (value, index) = (&source[lane..=lane], &indices[lane..=lane]);
+                Engine::shared()
+                    .scatter(&mut expected, value, index, atomic, OutOfBounds::Undefined)
+                    .expect("in range");
+            }
+            for backend in Backend::available() {
+                let first = table.clone();
+                // No memory to save the table in.
+                let engine = Engine::new().with_backend(backend).with_method(Method::Direct).with_memory_cap(0);
+                let source = View::strided(&source, rows, cols, cols + gap).expect("a shape");
+                let indices = View::strided(&indices, rows, cols, cols + gap).expect("a shape");
+                engine.scatter(&mut table, source, indices, atomic, OutOfBounds::Undefined).expect("in range");
+                let bytes = |table: &[T]| bytemuck::cast_slice::<T, u8>(table).to_vec();
+                assert_eq!(bytes(&table), bytes(&expected), "{atomic} {:?}", T::TYPE);
+                table = first;
+            }
+        }
+    }
+    check::<i8, i32>(|x| x as i32);
+    check::<u16, u64>(|x| x);
+    check::<half::f16, u32>(|x| x as u32);
+    check::<half::bf16, i64>(|x| x as i64);
+    check::<f32, i64>(|x| x as i64);
+    check::<i32, i32>(|x| x as i32);
+    check::<f64, i32>(|x| x as i32);
+    check::<u64, u64>(|x| x);
 }
 
 /// Tables of the threads' own begin with a value that stands for none: what has it nevertheless arrives like any other.

@@ -203,7 +203,7 @@ impl Scatter<'_> {
             }
         }
         let dense = run.payload.step == 1 && run.length > UNDO_LANES;
-        let values = if dense { self.values(run) } else { &[] };
+        let values = dense.then(|| self.values(run));
         let start = HotStart::combine(engine.backend, kernel, (&lookup, run), table, values);
         let run = run.part(start.lanes, run.length);
         if let Some(looked) = (Scatter { run, ..*self }).shared_look() {
@@ -219,6 +219,7 @@ impl Scatter<'_> {
             return Ok(0);
         }
         engine.check_lanes(&lookup, run)?;
+        start.put(table);
         let scatter = &mut |moved: Moved<'_>| kernel.scatter(engine.backend, table, moved, tile);
         Ok(lookup.for_each_block(engine.backend, run, scatter))
     }

@@ -7,6 +7,7 @@
 use crate::kernel::elements::{Lookup, Run};
 use crate::kernel::kind::Kernel;
 use crate::kernel::simd::{self, Backend, Simd, Task};
+use crate::kernel::transfer;
 use crate::kernel::{BLOCK, Word};
 
 /// Blocks between asking for one and going through it: while the machine waits for one sum after the other it does not look
@@ -16,9 +17,9 @@ const BLOCKS_AHEAD: usize = 2;
 /// The longest element in bytes.
 const LONGEST: usize = 8;
 
-/// The lanes at the start of a run that all go to one slot.
+/// The lanes at the start of a run that all go to one slot, as many blocks of them as there are.
 pub(super) struct HotStart {
-    /// How many there are.
+    /// How many lanes these are.
     pub(super) lanes: usize,
     /// The byte of the table where the slot begins.
     at: usize,
@@ -28,25 +29,20 @@ pub(super) struct HotStart {
 }
 
 impl HotStart {
-    /// Combines the values of those lanes, which are dense, into a copy of their slot. No lanes if they do not go where they say,
-    /// or do so one by one.
+    /// Combines the values of those lanes into a copy of their slot. There are none if lanes are not their own offsets, and for
+    /// `values` that do not follow each other as they do, which are not handed over.
     pub(super) fn combine(
         backend: Backend,
         kernel: &dyn Kernel,
         (lookup, run): (&Lookup<'_>, Run),
         table: &[u8],
-        values: &[u8],
+        values: Option<&[u8]>,
     ) -> Self {
-        let none = Self { lanes: 0, at: 0, content: [0; LONGEST], size: 0 };
-        let start = match lookup.is_narrow() {
-            true => {
-                lookup.whole::<[u8; 4]>(run).and_then(|words| Self::of(backend, kernel, words, lookup, table, values))
-            }
-            false => {
-                lookup.whole::<[u8; 8]>(run).and_then(|words| Self::of(backend, kernel, words, lookup, table, values))
-            }
-        };
-        start.unwrap_or(none)
+        let start = values.and_then(|values| match lookup.is_narrow() {
+            true => Self::of(backend, kernel, lookup.whole::<[u8; 4]>(run)?, lookup, table, values),
+            false => Self::of(backend, kernel, lookup.whole::<[u8; 8]>(run)?, lookup, table, values),
+        });
+        start.unwrap_or(Self { lanes: 0, at: 0, content: [0; LONGEST], size: 0 })
     }
 
     fn of<W: Word>(
@@ -69,7 +65,7 @@ impl HotStart {
             if !backend.run(AreAll { words: block, word }) {
                 break;
             }
-            kernel.combine(backend, &mut content[..size], news);
+            kernel.combine_all(backend, &mut content[..size], news);
             lanes += block.len();
         }
         Some(Self { lanes, at, content, size })
@@ -94,7 +90,54 @@ impl<W: Word> Task for AreAll<'_, W> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> bool {
-        // Without a branch for each: the vector unit's work.
-        self.words.iter().fold(0, |bits, word| bits | (word.get() ^ self.word.get())) == 0
+        transfer::are_all(self.words, self.word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::address::AddressMap;
+    use crate::kernel::bounds::{Bounds, Resolver};
+    use crate::kernel::kind::kernel;
+    use crate::kernel::lanes::{LaneReader, Strided};
+    use pto_isa::{Atomic, ElementType};
+
+    /// Whole blocks, up to the first lane that goes elsewhere, of words of either width; nothing of lanes out of range.
+    #[test]
+    fn a_start_is_as_long_as_its_lanes_are_the_same() {
+        let kernel = kernel(ElementType::I16, Atomic::Add);
+        let (lanes, table) = (5 * BLOCK + 9, [7u16, 100, 9].map(u16::to_le_bytes));
+        let values = vec![3u16.to_le_bytes(); lanes];
+        for (odd, slot, expected) in [
+            (lanes, 1u64, lanes),
+            (0, 1, 0),
+            (1, 1, 0),
+            (BLOCK, 1, BLOCK),
+            (3 * BLOCK - 1, 1, 2 * BLOCK),
+            (lanes, 3, 0),
+        ] {
+            let words = (0..lanes).map(|lane| if lane == odd { 0 } else { slot });
+            let narrow: Vec<u8> = words.clone().flat_map(|word| (word as u32).to_le_bytes()).collect();
+            let wide: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+            let dense = Strided { start: 0, step: 1 };
+            let run = Run { payload: dense, idx: dense, length: lanes };
+            for (bytes, element) in [(&narrow, ElementType::I32), (&wide, ElementType::I64)] {
+                let reader = LaneReader { bytes, element, signed: true };
+                let lookup =
+                    Lookup { reader, resolver: Resolver::new(Bounds::Checked, 3, true), map: &AddressMap::Linear };
+                for backend in Backend::available() {
+                    let values = Some(values.as_flattened());
+                    let start = HotStart::combine(backend, kernel, (&lookup, run), table.as_flattened(), values);
+                    let mut written = table;
+                    start.put(written.as_flattened_mut());
+                    let sum = 100 + 3 * expected as u16;
+                    // The first lane may be the odd one, and then nothing follows it.
+                    assert_eq!((start.lanes, written.map(u16::from_le_bytes)), (expected, [7, sum, 9]), "{odd} {slot}");
+                }
+                let start = HotStart::combine(Backend::best(), kernel, (&lookup, run), table.as_flattened(), None);
+                assert_eq!(start.lanes, 0);
+            }
+        }
     }
 }

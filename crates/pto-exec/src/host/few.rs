@@ -1,7 +1,7 @@
 //! Calls with few lanes, carried out on the spot.
 //!
 //! Bringing a transfer to the engine's kernels takes as long as a hundred lanes of it. So calls on plain slices with few
-//! lanes are compiled for their types right here. A [handful](HANDFUL) without a policy is a loop where the call is
+//! lanes are compiled for their types right here. A [handful](HANDFUL) without a policy or special values is a loop where the call is
 //! written: even calling a function takes as long as a few lanes. [More](FEW_SCATTERED) are looked at and moved by the same
 //! vector code as long runs, in one function. What happens to an element is still said once, by [`Combine`]; what a policy
 //! makes of an index is said here a second time, one lane at a time, and property tests hold both against the reference.
@@ -22,8 +22,8 @@ use crate::kernel::{Offsets, Word};
 /// hand than it loses where lanes and slots have to come from afar.
 pub(super) const HANDFUL: usize = 512;
 
-/// As [`HANDFUL`] for scatters, which look at all lanes first: what is more than a move or an addition is worth a call of vector
-/// code sooner.
+/// As [`HANDFUL`] for scatters, which look at all lanes first, and at values that may be special cases: the more there is to do,
+/// the sooner it is worth a call of vector code.
 #[inline(always)]
 pub(super) fn handful<T: Element>(atomic: Atomic) -> usize {
     match (atomic, T::TYPE) {
@@ -102,8 +102,8 @@ pub(super) fn gather_handful<T: Element, I: Index>(destination: &mut [T], table:
     })
 }
 
-/// `table[indices[i]] = source[i]` or combined, for a handful of lanes; false if one is out of range, and nothing was
-/// written.
+/// `table[indices[i]] = source[i]` or combined, for a handful of lanes, with an instruction set if a value is a special case;
+/// false if a lane is out of range, and nothing was written.
 #[inline(always)]
 pub(super) fn scatter_handful<T: Element, I: Index>(
     backend: Backend,
@@ -323,7 +323,7 @@ mod tests {
     fn agree<T: Element + From<u8>, I: Index>(number: fn(i128) -> I, odd: &[i128], add: fn(T, T) -> T) {
         let capacity = 20usize;
         let table: Vec<T> = (0..capacity as u8).map(|x| T::from(x + 100)).collect();
-        let lengths = (0..=66).chain([95, 96, 97, 127, 128, 129, HANDFUL, HANDFUL + 1, 257]);
+        let lengths = (0..=66).chain([95, 96, 97, 127, 128, 129, 255, 256, 257, HANDFUL, HANDFUL + 1]);
         for length in lengths {
             for at in (0..length.max(1)).step_by(1 + length / 40) {
                 for odd in odd.iter().copied().chain([3]) {
@@ -392,23 +392,28 @@ mod tests {
         assert_eq!((limit::<i64>(usize::MAX), limit::<u64>(usize::MAX)), (1 << 63, u64::MAX));
     }
 
-    /// Max and Min where comparing numbers is not enough, at every position among lanes on one slot and on several.
+    /// Max and Min where comparing numbers is not enough, at every position among lanes on one slot and on several; the other
+    /// lanes have special values, too, or none.
     #[test]
     fn larger_and_smaller_hold_for_special_values() {
         let values = [f32::NAN, 0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY];
-        for length in 1..=20usize {
+        // By the order of all numbers, a NaN last.
+        let best = |atomic, old: f32, new: f32| {
+            let wins = match atomic {
+                Atomic::Max => new.total_cmp(&old).is_gt(),
+                _ => new.total_cmp(&old).is_lt(),
+            };
+            if old.is_nan() || (wins && !new.is_nan()) { new } else { old }
+        };
+        for length in (1..=20usize).chain([31, 32, 33]) {
             for (old, new) in values.iter().flat_map(|old| values.map(|new| (*old, new))) {
-                for at in 0..length {
-                    let mut source = vec![f32::NAN; length];
+                for (at, other) in (0..length).flat_map(|at| [f32::NAN, -7.0, 7.0].map(|other| (at, other))) {
+                    let mut source = vec![other; length];
                     source[at] = new;
                     let indices: Vec<i32> = (0..length as i32).map(|k| k % 3).collect();
                     for atomic in [Atomic::Max, Atomic::Min] {
-                        // By the order of all numbers, a NaN last.
-                        let wins = match atomic {
-                            Atomic::Max => new.total_cmp(&old).is_gt(),
-                            _ => new.total_cmp(&old).is_lt(),
-                        };
-                        let best = if old.is_nan() || (wins && !new.is_nan()) { new } else { old };
+                        let lanes = source.iter().skip(at % 3).step_by(3);
+                        let expected = lanes.fold(old, |old, new| best(atomic, old, *new));
                         for backend in Backend::available().map(Some).chain([None]) {
                             let mut table = [old; 3];
                             let done = match backend {
@@ -417,8 +422,8 @@ mod tests {
                             };
                             assert!(done);
                             let slot = table[at % 3];
-                            let same = slot.to_bits() == best.to_bits() || (slot.is_nan() && best.is_nan());
-                            assert!(same, "{atomic} of {old} and {new} is {slot}, at {at} of {length}");
+                            let same = slot.to_bits() == expected.to_bits() || (slot.is_nan() && expected.is_nan());
+                            assert!(same, "{atomic} of {old} and {new} is {slot}, at {at} of {length}, others {other}");
                         }
                     }
                 }

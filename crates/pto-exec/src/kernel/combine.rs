@@ -53,14 +53,15 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
         false
     }
 
-    /// As [`are_tame`](Self::are_tame), in few instructions for a handful of values; true if nothing is a special case.
+    /// True if [`combine_tame`](Self::combine_tame) is right for all of a handful of new values, seen in few instructions: always
+    /// where there are no special cases.
     #[inline(always)]
     fn are_few_tame(_: &[[u8; N]]) -> bool {
         true
     }
 
-    /// [`combine`](Self::combine) for new values without special cases; quicker where slots are near and writing one
-    /// costs nothing.
+    /// [`combine`](Self::combine) for new values without special cases, one at a time; quicker where there are
+    /// [any](Self::TAMES).
     #[inline(always)]
     fn combine_tame<S: Simd>(simd: S, old: [u8; N], new: [u8; N]) -> [u8; N] {
         Self::combine(simd, old, new)
@@ -316,16 +317,16 @@ macro_rules! long_floats {
                 core::hint::select_unpredictable(a < b, a, b).to_le_bytes()
             }
 
-            // The other way round, so that the zero that is a special case is the rare one: the old value is taken where both are equal
-            // or one is a NaN, which is wrong for an old NaN and for a new zero of the winning sign.
+            // The old value is taken where both are equal, so that the zero that is a special case is the rare one: that of the winning
+            // sign.
             #[inline(always)]
             fn put<S: Simd>(_: S, slot: &mut [u8; $bytes], new: [u8; $bytes]) {
                 let (a, b) = (<$type>::from_le_bytes(*slot), <$type>::from_le_bytes(new));
-                let is_special = if a.is_nan() { true } else { new == <$type>::to_le_bytes(-0.0) };
+                let is_special = if b.is_nan() { true } else { new == <$type>::to_le_bytes(-0.0) };
                 if is_special {
                     rare(|| *slot = $ranked::smaller(*slot, new));
                 } else {
-                    *slot = core::hint::select_unpredictable(b < a, b, a).to_le_bytes();
+                    *slot = core::hint::select_unpredictable(a <= b, a, b).to_le_bytes();
                 }
             }
         }
@@ -433,6 +434,49 @@ mod tests {
                 assert!(same, "{bits:04x} + {other:04x}: {sum:?}, not {expected:?}");
             }
         }
+    }
+
+    struct OneByOne<const N: usize, C>([u8; N], [u8; N], PhantomData<C>);
+
+    impl<const N: usize, C: Combine<N>> Task for OneByOne<N, C> {
+        type Output = [[u8; N]; 3];
+
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> Self::Output {
+            let Self(old, new, _) = self;
+            let mut slot = old;
+            C::put(simd, &mut slot, new);
+            [C::combine(simd, old, new), slot, C::combine_tame(simd, old, new)]
+        }
+    }
+
+    /// The same bits, those of NaNs included.
+    #[test]
+    fn each_way_to_combine_gives_the_same() {
+        fn check<const N: usize, C: Combine<N>>(values: &[[u8; N]]) {
+            for (old, new) in values.iter().flat_map(|old| values.iter().map(move |new| (*old, *new))) {
+                for backend in Backend::available() {
+                    let [combined, put, tame] = backend.run(OneByOne::<N, C>(old, new, PhantomData));
+                    assert_eq!(put, combined, "{old:x?} {new:x?}");
+                    assert!(
+                        tame == combined || !C::are_tame(&[new]),
+                        "{old:x?} {new:x?}: {tame:x?}, not {combined:x?}"
+                    );
+                }
+            }
+        }
+        macro_rules! floats {
+            ($($type:ty),*) => {$({
+                let nan = <$type>::INFINITY.to_bits();
+                let nans = [nan + 1, nan + 2, nan + nan / 2, !0, !0 - 1].map(<$type>::from_bits);
+                let numbers = [0.0, 1.0, <$type>::MIN_POSITIVE, <$type>::MAX, <$type>::INFINITY, <$type>::from_bits(1)];
+                let all = nans.into_iter().chain(numbers.into_iter().flat_map(|number| [number, -number]));
+                let all: Vec<_> = all.map(<$type>::to_le_bytes).collect();
+                check::<{ size_of::<$type>() }, Max<$type>>(&all);
+                check::<{ size_of::<$type>() }, Min<$type>>(&all);
+            })*};
+        }
+        floats!(f32, f64);
     }
 
     /// A value without special cases says so at every position and length, and one with says no.

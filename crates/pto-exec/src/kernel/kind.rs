@@ -25,7 +25,10 @@ pub(crate) trait Kernel: Sync + fmt::Debug {
     fn size(&self) -> usize;
 
     /// Combines values into one slot, in order.
-    fn combine(&self, backend: Backend, slot: &mut [u8], values: &[u8]);
+    ///
+    /// # Panics
+    /// If the slot is shorter than an element.
+    fn combine_all(&self, backend: Backend, slot: &mut [u8], values: &[u8]);
 
     /// Combines elements of `tile` into those places of `table`, in order.
     fn scatter(&self, backend: Backend, table: &mut [u8], moved: Moved<'_>, tile: &[u8]);
@@ -169,10 +172,9 @@ impl<const N: usize, C: Combine<N>> Kernel for Typed<N, C> {
         N
     }
 
-    fn combine(&self, backend: Backend, slot: &mut [u8], values: &[u8]) {
-        if let [slot] = slot.as_chunks_mut::<N>().0 {
-            C::enter(backend, CombineAll { slot, values: values.as_chunks::<N>().0, combine: PhantomData::<C> });
-        }
+    fn combine_all(&self, backend: Backend, slot: &mut [u8], values: &[u8]) {
+        let (slot, values) = (&mut slot.as_chunks_mut::<N>().0[0], values.as_chunks::<N>().0);
+        C::enter(backend, CombineAll { slot, values, combine: PhantomData::<C> });
     }
 
     fn scatter(&self, backend: Backend, table: &mut [u8], moved: Moved<'_>, tile: &[u8]) {

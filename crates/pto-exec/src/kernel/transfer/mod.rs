@@ -315,9 +315,14 @@ fn common<W: Word>(words: &[W]) -> Option<W> {
     if first.get() != second.get() {
         return None;
     }
-    // All of them, without a branch for each: the vector unit's work.
-    let alike = rest.iter().fold(0, |bits, word| bits | (word.get() ^ first.get())) == 0;
-    alike.then_some(*first)
+    are_all(rest, *first).then_some(*first)
+}
+
+/// True if all words are the same as one.
+#[inline(always)]
+pub(crate) fn are_all<W: Word>(words: &[W], word: W) -> bool {
+    // Without a branch for each: the vector unit's work.
+    words.iter().fold(0, |bits, other| bits | (other.get() ^ word.get())) == 0
 }
 
 /// As [`scatter`], for the lanes of the run whose positions are listed.
