@@ -115,12 +115,11 @@ macro_rules! words {
 
 words!(u32, i32, u64; u64, i64, u128);
 
-/// The last four of several, and all before them in fours, the last of which may have some of them once more: what is looked
-/// at side by side in a register, without a remainder.
+/// The last four of several, and all in fours from the first, but for a remainder that is among the last: what is looked at side
+/// by side in a register.
 #[inline(always)]
 pub(crate) fn in_fours<T>(all: &[T]) -> Option<(&[T; 4], &[[T; 4]])> {
-    let (rest, end) = all.split_last_chunk::<4>()?;
-    Some((end, all[..rest.len().next_multiple_of(4)].as_chunks().0))
+    Some((all.last_chunk()?, all.as_chunks().0))
 }
 
 /// Words that are all below a limit.
