@@ -60,7 +60,7 @@ fn turn<const IS_FRESH: bool>(
     let times = |k: usize| 3 * turn + k;
     // Known where the call is written, as it mostly is.
     const UNDEFINED: OutOfBounds = OutOfBounds::Undefined;
-    // One that is inlined, as what it calls is.
+    // The time of a call with its lanes; written out, so that each is a loop of its own.
     macro_rules! timed {
         ($k:literal, $lanes:ident => $work:expr) => {
             time(lanes, times($k), |call| {

@@ -117,11 +117,12 @@ impl Work {
         let spill = self.caches.l2.saturating_mul(if alone { SPILL / 2 } else { SPILL });
         let times = self.table_bytes / self.caches.l2.max(1);
         let of_each = self.lanes / self.threads.max(1);
-        let is_filled = match () {
-            () if self.gathers => of_each.saturating_mul(times) >= FILL_GATHERED,
-            () if alone => of_each.saturating_mul(times) >= FILL,
-            () => true,
+        let fill = match () {
+            () if self.gathers => FILL_GATHERED,
+            () if alone => FILL,
+            () => 0,
         };
+        let is_filled = of_each.saturating_mul(times) >= fill;
         let least = match self.caches.is_l3_far() {
             true => PARTITION_LANES,
             // With fewer than a lane for each line, parts of the table are hardly visited less often than slots are.

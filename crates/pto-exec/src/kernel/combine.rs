@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use half::{bf16, f16};
 
-use super::offsets::in_fours;
+use super::offsets::any_in_fours;
 use super::simd::{Backend, Simd, Task, run_plain};
 
 /// How slots that threads combined in tables of their own, each its lanes, become those of one table.
@@ -216,13 +216,19 @@ fn rare<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
+/// True if a value is a NaN or this zero.
+macro_rules! is_special {
+    ($type:ty, $value:expr, $zero:expr) => {{
+        let value = <$type>::from_le_bytes($value);
+        value.is_nan() | (value.to_bits() == <$type>::to_bits($zero))
+    }};
+}
+
 /// True if one of the values, fewer than 2^32, is a NaN or this zero.
 macro_rules! any_special {
     ($type:ty, $bits:ty, $values:expr, $zero:expr) => {{
-        const ZERO: $bits = <$type>::to_bits($zero);
-        let is_special = |value: $type| value.is_nan() | (value.to_bits() == ZERO);
         // Counted in numbers as wide as a value: what the vector unit does in the fewest instructions.
-        let count: $bits = $values.iter().map(|value| <$bits>::from(is_special(<$type>::from_le_bytes(*value)))).sum();
+        let count: $bits = $values.iter().map(|value| <$bits>::from(is_special!($type, *value, $zero))).sum();
         count > 0
     }};
 }
@@ -230,21 +236,10 @@ macro_rules! any_special {
 /// As [`any_special!`] in few instructions for a handful of values.
 macro_rules! any_of_few_special {
     ($type:ty, $bits:ty, $values:expr, $zero:expr) => {{
-        const ZERO: $bits = <$type>::to_bits($zero);
-        let is_special = |value: $type| value.is_nan() | (value.to_bits() == ZERO);
         let special = |four: &[[u8; size_of::<$type>()]; 4]| {
-            four.map(|value| if is_special(<$type>::from_le_bytes(value)) { <$bits>::MAX } else { 0 })
+            four.map(|value| if is_special!($type, value, $zero) { <$bits>::MAX } else { 0 })
         };
-        match in_fours($values) {
-            Some((end, fours)) => {
-                let join = |all: [$bits; 4], four| {
-                    let others = special(four);
-                    core::array::from_fn(|k| all[k] | others[k])
-                };
-                fours.iter().fold(special(end), join).iter().fold(0, |all, one| all | one) != 0
-            }
-            None => $values.iter().any(|value| is_special(<$type>::from_le_bytes(*value))),
-        }
+        any_in_fours($values, special).unwrap_or_else(|| $values.iter().any(|value| is_special!($type, *value, $zero)))
     }};
 }
 

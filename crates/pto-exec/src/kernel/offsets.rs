@@ -1,5 +1,7 @@
 //! Offsets that were seen to be in range: checked once, then used without checks.
 
+use core::ops::BitOr;
+
 use super::bounds::Part;
 use super::modulus::Modulus;
 use super::simd::Simd;
@@ -115,11 +117,19 @@ macro_rules! words {
 
 words!(u32, i32, u64; u64, i64, u128);
 
-/// The last four of several, and all in fours from the first, but for a remainder that is among the last: what is looked at side
-/// by side in a register.
+/// True if `find` finds any of several; `None` if there are fewer than four. They are looked at four side by side in a register,
+/// some of those at the end once more; for each of the four `find` returns all ones, or zero.
 #[inline(always)]
-pub(crate) fn in_fours<T>(all: &[T]) -> Option<(&[T; 4], &[[T; 4]])> {
-    Some((all.last_chunk()?, all.as_chunks().0))
+pub(crate) fn any_in_fours<T, B: Copy + Default + PartialEq + BitOr<Output = B>>(
+    all: &[T],
+    find: impl Fn(&[T; 4]) -> [B; 4],
+) -> Option<bool> {
+    let join = |found: [B; 4], four| {
+        let others = find(four);
+        core::array::from_fn(|k| found[k] | others[k])
+    };
+    let [a, b, c, d] = all.as_chunks().0.iter().fold(find(all.last_chunk()?), join);
+    Some(a | b | c | d != B::default())
 }
 
 /// Words that are all below a limit.
@@ -150,16 +160,11 @@ impl<'a, W: Word> Offsets<'a, W> {
     /// As [`check`](Self::check), in few instructions for a handful of words.
     #[inline(always)]
     pub(crate) fn check_few(words: &'a [W], limit: u64) -> Option<Self> {
-        let inside = match (in_fours(words), limit.checked_sub(1)) {
-            (Some((end, fours)), Some(last)) if W::BYTES == 4 => {
-                let join = |all: [u32; 4], four| {
-                    let others = W::beyond(four, last);
-                    core::array::from_fn(|k| all[k] | others[k])
-                };
-                fours.iter().fold(W::beyond(end, last), join).iter().fold(0, |all, one| all | one) == 0
-            }
-            _ => words.iter().all(|word| word.get() < limit),
+        let beyond = match limit.checked_sub(1) {
+            Some(last) if W::BYTES == 4 => any_in_fours(words, |four| W::beyond(four, last)),
+            _ => None,
         };
+        let inside = !beyond.unwrap_or_else(|| words.iter().any(|word| word.get() >= limit));
         inside.then_some(Self { words, limit })
     }
 
