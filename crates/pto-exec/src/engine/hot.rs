@@ -4,6 +4,8 @@
 //! known from the first lane, so that the chain begins at once, beside the table, and lanes are looked at while the machine
 //! waits for its sums. What comes out is put where it belongs when the lanes that follow have been looked at, too.
 
+use core::ops::Range;
+
 use crate::kernel::elements::{Lookup, Run};
 use crate::kernel::kind::Kernel;
 use crate::kernel::simd::{self, Backend, Simd, Task};
@@ -21,11 +23,10 @@ const LONGEST: usize = 8;
 pub(super) struct HotStart {
     /// How many lanes these are.
     pub(super) lanes: usize,
-    /// The byte of the table where the slot begins.
-    at: usize,
+    /// The bytes of the table that the slot is.
+    slot: Range<usize>,
     /// What it will hold.
     content: [u8; LONGEST],
-    size: usize,
 }
 
 impl HotStart {
@@ -42,7 +43,7 @@ impl HotStart {
             true => Self::of(backend, kernel, lookup.whole::<[u8; 4]>(run)?, lookup, table, values),
             false => Self::of(backend, kernel, lookup.whole::<[u8; 8]>(run)?, lookup, table, values),
         });
-        start.unwrap_or(Self { lanes: 0, at: 0, content: [0; LONGEST], size: 0 })
+        start.unwrap_or(Self { lanes: 0, slot: 0..0, content: [0; LONGEST] })
     }
 
     fn of<W: Word>(
@@ -56,8 +57,9 @@ impl HotStart {
         let word = words.first().copied().filter(|word| word.get() < lookup.resolver.capacity)?;
         let size = kernel.size();
         let at = usize::try_from(word.get()).ok()?.checked_mul(size)?;
+        let slot = at..at.checked_add(size)?;
         let mut content = [0; LONGEST];
-        content[..size].copy_from_slice(table.get(at..)?.get(..size)?);
+        content[..size].copy_from_slice(table.get(slot.clone())?);
         let mut lanes = 0;
         for (block, news) in words.chunks(BLOCK).zip(values.chunks(BLOCK * size)) {
             simd::prefetch_run(words, lanes + BLOCKS_AHEAD * BLOCK, BLOCK);
@@ -68,14 +70,12 @@ impl HotStart {
             kernel.combine_all(backend, &mut content[..size], news);
             lanes += block.len();
         }
-        Some(Self { lanes, at, content, size })
+        Some(Self { lanes, slot, content })
     }
 
     /// Puts what came out where it belongs.
     pub(super) fn put(&self, table: &mut [u8]) {
-        if self.lanes > 0 {
-            table[self.at..][..self.size].copy_from_slice(&self.content[..self.size]);
-        }
+        table[self.slot.clone()].copy_from_slice(&self.content[..self.slot.len()]);
     }
 }
 
