@@ -14,7 +14,7 @@ use super::Index;
 use crate::kernel::combine::Combine;
 use crate::kernel::elements::Outside;
 use crate::kernel::kind::with_combine;
-use crate::kernel::simd::{Backend, Simd, Task, run_plain};
+use crate::kernel::simd::{Backend, Simd, Task};
 use crate::kernel::transfer;
 use crate::kernel::{Offsets, Word};
 
@@ -29,8 +29,8 @@ pub(super) fn handful<T: Element>(atomic: Atomic) -> usize {
     match (atomic, T::TYPE) {
         (Atomic::None, _) => 256,
         (_, ElementType::F16 | ElementType::BF16) => 16,
-        (Atomic::Add, _) => 64,
-        (Atomic::Max | Atomic::Min, _) => 32,
+        (Atomic::Add, _) => 128,
+        (Atomic::Max | Atomic::Min, _) => 64,
     }
 }
 
@@ -66,10 +66,12 @@ macro_rules! with_words {
     };
 }
 
-/// Runs a body that is compiled for 1, 2 and 3 lanes each, without loops, and once for more.
+/// Runs a body that is compiled for 1, 2 and 3 lanes each, without loops, and once for more. More come first: asking for each of the
+/// others before them would take as long as a lane.
 macro_rules! with_length {
     ($indices:ident, $payload:ident => $body:expr) => {
         match ($indices, $payload) {
+            ($indices @ [_, _, _, _, ..], $payload @ [_, _, _, _, ..]) => $body,
             ($indices @ [_], $payload @ [_]) => $body,
             ($indices @ [_, _], $payload @ [_, _]) => $body,
             ($indices @ [_, _, _], $payload @ [_, _, _]) => $body,
@@ -112,14 +114,35 @@ pub(super) fn scatter_handful<T: Element, I: Index>(
     indices: &[I],
     atomic: Atomic,
 ) -> bool {
-    let limit = limit::<I>(table.len());
+    // Of more slots a signed index would not reach all.
+    let last = u32::try_from(table.len().wrapping_sub(1)).ok().filter(|last| *last <= i32::MAX as u32);
     with_combine!(T::TYPE, atomic, N, C => with_words!(indices, I, words => {
-        let (table, source) = (bytemuck::cast_slice_mut(table), bytemuck::cast_slice(source));
-        if !<C as Combine<N>>::are_few_tame(source) {
-            return backend.run(ScatterChecked::<N, C, _, false> { table, source, words, limit, combine: PhantomData });
+        let (slots, values) = (bytemuck::cast_slice_mut(table), bytemuck::cast_slice(source));
+        // No closures: the compiler would call them.
+        let mut done = false;
+        if let Some(last) = last {
+            with_length!(words, values => {
+                if let Some(offsets) = Offsets::check_few(words, values, last, <C as Combine<N>>::is_special) {
+                    transfer::scatter_handful::<N, C, _>(slots, offsets, values);
+                    done = true;
+                }
+            });
         }
-        run_plain(ScatterChecked::<N, C, _, true> { table, source, words, limit, combine: PhantomData })
+        done || scatter_odd(backend, table, source, indices, atomic)
     }))
+}
+
+/// [`scatter_checked`] for what hardly ever comes: out of the way of the handfuls that do.
+#[cold]
+#[inline(never)]
+fn scatter_odd<T: Element, I: Index>(
+    backend: Backend,
+    table: &mut [T],
+    source: &[T],
+    indices: &[I],
+    atomic: Atomic,
+) -> bool {
+    scatter_checked(backend, table, source, indices, atomic)
 }
 
 /// `destination[i] = table[indices[i]]`; false if a lane is out of range, and anything may have been written.
@@ -178,11 +201,11 @@ pub(super) fn scatter_checked<T: Element, I: Index>(
     let limit = limit::<I>(table.len());
     with_combine!(T::TYPE, atomic, N, C => with_words!(indices, I, words => {
         let (table, source) = (bytemuck::cast_slice_mut(table), bytemuck::cast_slice(source));
-        backend.run(ScatterChecked::<N, C, _, false> { table, source, words, limit, combine: PhantomData })
+        backend.run(ScatterChecked::<N, C, _> { table, source, words, limit, combine: PhantomData })
     }))
 }
 
-struct ScatterChecked<'a, const N: usize, C, W, const IS_HANDFUL: bool> {
+struct ScatterChecked<'a, const N: usize, C, W> {
     table: &'a mut [[u8; N]],
     source: &'a [[u8; N]],
     words: &'a [W],
@@ -190,21 +213,14 @@ struct ScatterChecked<'a, const N: usize, C, W, const IS_HANDFUL: bool> {
     combine: PhantomData<C>,
 }
 
-impl<const N: usize, C: Combine<N>, W: Word, const IS_HANDFUL: bool> Task for ScatterChecked<'_, N, C, W, IS_HANDFUL> {
+impl<const N: usize, C: Combine<N>, W: Word> Task for ScatterChecked<'_, N, C, W> {
     type Output = bool;
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> bool {
         let Self { table, source, words, limit, .. } = self;
-        if IS_HANDFUL {
-            with_length!(words, source => {
-                let Some(offsets) = Offsets::check_few(words, limit) else { return false };
-                transfer::scatter_handful::<N, C, _, S>(simd, table, offsets, source);
-            });
-        } else {
-            let Some(offsets) = Offsets::look(simd, words, limit) else { return false };
-            transfer::scatter_near::<N, C, _, S>(simd, table, offsets, source);
-        }
+        let Some(offsets) = Offsets::look(simd, words, limit) else { return false };
+        transfer::scatter_near::<N, C, _, S>(simd, table, offsets, source);
         true
     }
 }

@@ -4,7 +4,6 @@ use core::marker::PhantomData;
 
 use half::{bf16, f16};
 
-use super::offsets::any_in_fours;
 use super::simd::{Backend, Simd, Task, run_plain};
 
 /// How slots that threads combined in tables of their own, each its lanes, become those of one table.
@@ -53,11 +52,10 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
         false
     }
 
-    /// True if [`combine_tame`](Self::combine_tame) is right for all of a handful of new values, seen in few instructions: always
-    /// where there are no special cases.
+    /// True if [`combine_tame`](Self::combine_tame) may be wrong for this new value: never where there are no special cases.
     #[inline(always)]
-    fn are_few_tame(_: &[[u8; N]]) -> bool {
-        true
+    fn is_special(_: &[u8; N]) -> bool {
+        false
     }
 
     /// [`combine`](Self::combine) for new values without special cases, one at a time; quicker where there are
@@ -233,16 +231,6 @@ macro_rules! any_special {
     }};
 }
 
-/// As [`any_special!`] in few instructions for a handful of values.
-macro_rules! any_of_few_special {
-    ($type:ty, $bits:ty, $values:expr, $zero:expr) => {{
-        let special = |four: &[[u8; size_of::<$type>()]; 4]| {
-            four.map(|value| if is_special!($type, value, $zero) { <$bits>::MAX } else { 0 })
-        };
-        any_in_fours($values, special).unwrap_or_else(|| $values.iter().any(|value| is_special!($type, *value, $zero)))
-    }};
-}
-
 /// One element at a time, the machine's own instructions are quicker, which are right but for special cases.
 macro_rules! long_floats {
     ($($type:ty, $bits:ty, $ranked:ident, $bytes:literal);*) => {$(
@@ -263,8 +251,8 @@ macro_rules! long_floats {
             }
 
             #[inline(always)]
-            fn are_few_tame(new: &[[u8; $bytes]]) -> bool {
-                !any_of_few_special!($type, $bits, new, -0.0)
+            fn is_special(new: &[u8; $bytes]) -> bool {
+                is_special!($type, *new, -0.0)
             }
 
             #[inline(always)]
@@ -302,8 +290,8 @@ macro_rules! long_floats {
             }
 
             #[inline(always)]
-            fn are_few_tame(new: &[[u8; $bytes]]) -> bool {
-                !any_of_few_special!($type, $bits, new, 0.0)
+            fn is_special(new: &[u8; $bytes]) -> bool {
+                is_special!($type, *new, 0.0)
             }
 
             #[inline(always)]
@@ -480,11 +468,14 @@ mod tests {
         fn check<const N: usize, C: Combine<N>>(tame: &[[u8; N]], special: &[[u8; N]]) {
             for length in 0..70 {
                 let mut values: Vec<[u8; N]> = tame.iter().copied().cycle().take(length).collect();
-                assert!(C::are_tame(&values) && C::are_few_tame(&values), "{length}");
+                assert!(C::are_tame(&values) && !values.iter().any(C::is_special), "{length}");
                 for at in 0..length {
                     for odd in special {
                         let tame = core::mem::replace(&mut values[at], *odd);
-                        assert!(!C::are_tame(&values) && !C::are_few_tame(&values), "{odd:x?} at {at} of {length}");
+                        assert!(
+                            !C::are_tame(&values) && values.iter().any(C::is_special),
+                            "{odd:x?} at {at} of {length}"
+                        );
                         values[at] = tame;
                     }
                 }

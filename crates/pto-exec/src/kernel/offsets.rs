@@ -1,7 +1,5 @@
 //! Offsets that were seen to be in range: checked once, then used without checks.
 
-use core::ops::BitOr;
-
 use super::bounds::Part;
 use super::modulus::Modulus;
 use super::simd::Simd;
@@ -26,8 +24,8 @@ pub(crate) trait Word: bytemuck::Pod + Send + Sync {
     /// How many of at most 2^16 words are at or beyond a number.
     fn count_from(words: &[Self], number: u64) -> u64;
 
-    /// Which of four words are beyond a number: all ones for one that is, else zero.
-    fn beyond(words: &[Self; 4], number: u64) -> [u32; 4];
+    /// True if the word is beyond a number.
+    fn is_beyond(self, number: u64) -> bool;
 
     /// The word, at most `last`.
     fn clamp(self, last: u64) -> Self;
@@ -78,9 +76,9 @@ macro_rules! words {
             }
 
             #[inline(always)]
-            fn beyond(words: &[Self; 4], number: u64) -> [u32; 4] {
-                let number = number.min(<$type>::MAX.into()) as $type;
-                words.map(|word| if <$type>::from_le_bytes(word) > number { u32::MAX } else { 0 })
+            fn is_beyond(self, number: u64) -> bool {
+                // Compared in the width of a word, of which a register has more.
+                <$type>::from_le_bytes(self) > number.min(<$type>::MAX.into()) as $type
             }
 
             #[inline(always)]
@@ -117,21 +115,6 @@ macro_rules! words {
 
 words!(u32, i32, u64; u64, i64, u128);
 
-/// True if `find` finds any of several; `None` if there are fewer than four. They are looked at four side by side in a register,
-/// some of those at the end once more; for each of the four `find` returns all ones, or zero.
-#[inline(always)]
-pub(crate) fn any_in_fours<T, B: Copy + Default + PartialEq + BitOr<Output = B>>(
-    all: &[T],
-    find: impl Fn(&[T; 4]) -> [B; 4],
-) -> Option<bool> {
-    let join = |found: [B; 4], four| {
-        let others = find(four);
-        core::array::from_fn(|k| found[k] | others[k])
-    };
-    let [a, b, c, d] = all.as_chunks().0.iter().fold(find(all.last_chunk()?), join);
-    Some(a | b | c | d != B::default())
-}
-
 /// Words that are all below a limit.
 ///
 /// They can be made by looking at all words only, and the words stay borrowed: what was seen once
@@ -157,15 +140,29 @@ impl<'a, W: Word> Offsets<'a, W> {
         simd.are_below(words, limit).then_some(Self { words, limit })
     }
 
-    /// As [`check`](Self::check), in few instructions for a handful of words.
+    /// A handful of words, if none is beyond the last that may be, and none of the values that go with them is a special case.
     #[inline(always)]
-    pub(crate) fn check_few(words: &'a [W], limit: u64) -> Option<Self> {
-        let beyond = match limit.checked_sub(1) {
-            Some(last) if W::BYTES == 4 => any_in_fours(words, |four| W::beyond(four, last)),
-            _ => None,
+    pub(crate) fn check_few<V>(
+        words: &'a [W],
+        values: &[V],
+        last: u32,
+        is_special: impl Fn(&V) -> bool,
+    ) -> Option<Self> {
+        let (values, last) = (&values[..words.len()], u64::from(last));
+        let is_odd = |word: &W, value: &V| word.is_beyond(last) | is_special(value);
+        let is_any_odd = match (words.last_chunk::<4>(), values.last_chunk::<4>()) {
+            (Some(end), Some(value_end)) => {
+                // Four side by side in a register, those at the end mostly once more.
+                let odd = |(words, values): (&[W; 4], &[V; 4])| -> [u32; 4] {
+                    core::array::from_fn(|k| if is_odd(&words[k], &values[k]) { u32::MAX } else { 0 })
+                };
+                let fours = words.as_chunks::<4>().0.iter().zip(values.as_chunks::<4>().0);
+                let join = |found: [u32; 4], others: [u32; 4]| core::array::from_fn(|k| found[k] | others[k]);
+                fours.map(odd).fold(odd((end, value_end)), join) != [0; 4]
+            }
+            _ => words.iter().zip(values).any(|(word, value)| is_odd(word, value)),
         };
-        let inside = !beyond.unwrap_or_else(|| words.iter().any(|word| word.get() >= limit));
-        inside.then_some(Self { words, limit })
+        (!is_any_odd).then_some(Self { words, limit: last + 1 })
     }
 
     /// The words `w` with `w - base < length`, less `base`, and where they stood; see [`Simd::keep`].
@@ -284,19 +281,44 @@ mod tests {
                 let mut narrow = vec![6u32.to_le_bytes(); length];
                 let mut wide = vec![6u64.to_le_bytes(); length];
                 assert!(Offsets::check(&narrow, 7).is_some() && Offsets::check(&wide, 7).is_some());
-                assert!(Offsets::check_few(&narrow, 7).is_some() && Offsets::check_few(&wide, 7).is_some());
+                let values = vec![0u16; length];
+                let are_few_inside = |narrow: &[[u8; 4]], wide: &[[u8; 8]], last| {
+                    let narrow = Offsets::check_few(narrow, &values, last, |_| false);
+                    let wide = Offsets::check_few(wide, &values, last, |_| false);
+                    [narrow.is_some(), wide.is_some()]
+                };
+                assert_eq!(are_few_inside(&narrow, &wide, 6), [true; 2]);
                 for value in [7, 8, 1 << 31, u64::from(u32::MAX)] {
                     narrow[bad] = Word::put(value);
                     wide[bad] = Word::put(value);
                     assert!(Offsets::check(&narrow, 7).is_none() && Offsets::check(&wide, 7).is_none());
-                    assert!(Offsets::check_few(&narrow, 7).is_none() && Offsets::check_few(&wide, 7).is_none());
-                    assert_eq!(Offsets::check_few(&narrow, 1 << 31).is_some(), value < 1 << 31);
-                    assert!(Offsets::check_few(&narrow, 1 << 32).is_some() && Offsets::check_few(&narrow, 0).is_none());
+                    assert_eq!(are_few_inside(&narrow, &wide, 6), [false; 2]);
+                    assert_eq!(are_few_inside(&narrow, &wide, (1 << 31) - 1), [value < 1 << 31; 2]);
+                    assert_eq!(are_few_inside(&narrow, &wide, u32::MAX), [true; 2]);
                 }
                 wide[bad] = u64::MAX.to_le_bytes();
-                assert!(Offsets::check(&wide, u64::MAX).is_none() && Offsets::check_few(&wide, u64::MAX).is_none());
+                assert!(Offsets::check(&wide, u64::MAX).is_none());
+                assert_eq!(are_few_inside(&narrow, &wide, u32::MAX), [true, false]);
             }
         }
-        assert!(Offsets::<[u8; 4]>::check(&[], 0).is_some() && Offsets::<[u8; 4]>::check_few(&[], 0).is_some());
+    }
+
+    #[test]
+    fn one_special_value_is_seen_at_every_position_and_length() {
+        for length in 1..70usize {
+            let words = vec![6u32.to_le_bytes(); length];
+            for bad in 0..length {
+                let mut values = vec![0.0f32; length];
+                assert!(Offsets::check_few(&words, &values, 6, |value| value.is_nan()).is_some());
+                values[bad] = f32::NAN;
+                assert!(Offsets::check_few(&words, &values, 6, |value| value.is_nan()).is_none());
+            }
+        }
+    }
+
+    #[test]
+    fn no_words_are_below_anything() {
+        assert!(Offsets::<[u8; 4]>::check(&[], 0).is_some());
+        assert!(Offsets::<[u8; 4]>::check_few(&[], &[0u8; 0], 0, |_| true).is_some());
     }
 }

@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 use avx512::{Avx512, Gathers};
-use portable::Portable;
+pub(crate) use portable::Portable;
 pub(crate) use stream::{LINE, Streams};
 
 use super::modulus::Modulus;

@@ -10,7 +10,7 @@ use crate::kernel::transfer;
 
 /// No vector instructions of our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Portable;
+pub(crate) struct Portable;
 
 // SAFETY: `keep` and `keep_values` are the functions below, which count a word only if it is below the length, as is
 // `are_below`, which holds the largest word against the limit.

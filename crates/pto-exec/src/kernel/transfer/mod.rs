@@ -12,7 +12,7 @@ use super::BLOCK;
 use super::combine::Combine;
 use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
-use super::simd::{self, LINE, Simd};
+use super::simd::{self, LINE, Portable, Simd};
 pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_at_hand, is_gathered, lookahead};
 use distance::{MANY, asks_ahead, waits_for_pages};
 
@@ -55,6 +55,37 @@ unsafe fn combine_far<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     }
 }
 
+/// Combines the k-th value into `table[words[k]]`, in order, in a table whose page addresses are waited for: nothing is asked
+/// for, and nothing loaded in pairs. Either would take a third longer.
+///
+/// A function of its own, as [`combine_far`].
+///
+/// # Safety
+/// All words are below `table.len()`.
+#[inline(never)]
+unsafe fn combine_waiting<const N: usize, C: Combine<N>, W: Word, S: Simd>(
+    simd: S,
+    table: &mut [[u8; N]],
+    words: &[W],
+    values: &[[u8; N]],
+) {
+    for (words, values) in words.chunks(BLOCK).zip(values.chunks(BLOCK)) {
+        let lanes = words.iter().zip(values);
+        if C::TAMES && C::are_tame(values) {
+            for (word, new) in lanes {
+                // SAFETY: the caller vouches for all words.
+                let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
+                *slot = C::combine_tame(simd, *slot, *new);
+            }
+        } else {
+            for (word, new) in lanes {
+                // SAFETY: as above.
+                C::put(simd, unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+            }
+        }
+    }
+}
+
 /// Puts the k-th value to `table[words[k]]`, in order, asking for the slots of `ahead` on the way.
 ///
 /// # Safety
@@ -81,7 +112,7 @@ unsafe fn put_all<const N: usize, V, W: Word>(
     }
 }
 
-/// As [`put_all`] for dense values, asking for nothing.
+/// As [`put_all`] for dense values, which may be loaded in [pairs](both), asking for nothing.
 ///
 /// # Safety
 /// All words are below `table.len()`.
@@ -90,6 +121,7 @@ unsafe fn put_few<const N: usize, V: Pod, W: Word>(
     table: &mut [[u8; N]],
     words: &[W],
     values: &[V],
+    in_pairs: bool,
     put: impl Fn(&mut [u8; N], V),
 ) {
     let length = words.len().min(values.len());
@@ -97,10 +129,17 @@ unsafe fn put_few<const N: usize, V: Pod, W: Word>(
     let (fours, words) = words[..length].as_chunks::<4>();
     let (value_fours, values) = values[..length].as_chunks::<4>();
     for (words, values) in fours.iter().zip(value_fours) {
-        for (words, values) in words.as_chunks().0.iter().zip(values.as_chunks().0) {
-            for (word, new) in both(words).into_iter().zip(both(values)) {
-                // SAFETY: the caller vouches for all words.
-                put(unsafe { table.get_unchecked_mut(word.get() as usize) }, new);
+        if in_pairs {
+            for (words, values) in words.as_chunks().0.iter().zip(values.as_chunks().0) {
+                for (word, new) in both(words).into_iter().zip(both(values)) {
+                    // SAFETY: the caller vouches for all words.
+                    put(unsafe { table.get_unchecked_mut(word.get() as usize) }, new);
+                }
+            }
+        } else {
+            for (word, new) in words.iter().zip(values) {
+                // SAFETY: as above.
+                put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
             }
         }
     }
@@ -138,10 +177,10 @@ unsafe fn put_dense<const N: usize, V: Pod, W: Word>(
     for (i, (words, values)) in chunks.iter().zip(value_chunks).enumerate() {
         ask(16 * i);
         // SAFETY: the caller vouches for all words.
-        unsafe { put_few(table, words, values, &put) };
+        unsafe { put_few(table, words, values, true, &put) };
     }
     // SAFETY: as above.
-    unsafe { put_few(table, words, values, &put) }
+    unsafe { put_few(table, words, values, true, &put) }
 }
 
 /// As [`put_dense`], asking for a slot of `ahead` with each one that is put.
@@ -193,12 +232,16 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         // SAFETY: the caller vouches for all words.
         return unsafe { combine_far::<N, C, W, S>(simd, table, words, values) };
     }
+    let waits = waits_for_pages(table);
+    if waits && !C::WIDENS {
+        // SAFETY: the caller vouches for all words.
+        return unsafe { combine_waiting::<N, C, W, S>(simd, table, words, values) };
+    }
     let ahead = &words[AHEAD.min(words.len())..];
     let words = &words[..values.len()];
     let mut wide = [0.0; BLOCK];
     let wide = &mut wide[..words.len()];
-    // Where page addresses are waited for, asking for anything takes a third longer.
-    let waits = waits_for_pages(table);
+    // Asking would take a third longer there, too.
     let ask = |k: usize| {
         if !waits {
             ask(k);
@@ -431,7 +474,9 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     let put = |slot: &mut [u8; N], new| C::put(simd, slot, new);
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
-        if asks_ahead::<N, C>(table, words.len()) {
+        if waits_for_pages(table) && !C::WIDENS {
+            combine_waiting::<N, C, W, S>(simd, table, words, values);
+        } else if asks_ahead::<N, C>(table, words.len()) {
             put_asking(table, words, values, (&words[AHEAD.min(words.len())..], |_| ()), put);
         } else if C::TAMES {
             let count = words.len().min(values.len());
@@ -453,17 +498,30 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     }
 }
 
+/// Lanes of a scatter from which on those that replace are loaded in pairs, too.
+const PAIRED: usize = 32;
+
 /// As [`scatter_near`] for a handful of lanes with tame values, in as few instructions as can be.
 #[inline(always)]
-pub(crate) fn scatter_handful<const N: usize, C: Combine<N>, W: Word, S: Simd>(
-    simd: S,
+pub(crate) fn scatter_handful<const N: usize, C: Combine<N>, W: Word>(
     table: &mut [[u8; N]],
     offsets: Offsets<'_, W>,
     values: &[[u8; N]],
 ) {
     assert_inside(offsets, table.len());
+    let words = offsets.words();
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
-    unsafe { put_few(table, offsets.words(), values, |slot, new| *slot = C::combine_tame(simd, *slot, new)) }
+    unsafe {
+        put_few(
+            table,
+            words,
+            values,
+            C::READS || words.len() >= PAIRED,
+            // By force: left to itself, the compiler calls a closure that is used so often.
+            #[inline(always)]
+            |slot, new| *slot = C::combine_tame(Portable, *slot, new),
+        );
+    }
 }
 
 /// As [`gather`], for the lanes of the run whose positions are listed; the others become zero.
