@@ -526,6 +526,35 @@ fn any_number_of_lanes_into_a_large_table() {
     agree::<i64>(|x| x as i64, i64::wrapping_add);
 }
 
+/// Blocks of lanes without and with NaNs and zeros of either sign, into tables of which hardly anything is in a cache.
+#[test]
+fn maxima_into_a_large_table_mind_special_values() {
+    let size = (16 << 20) / 4 + 3;
+    let special = [f32::NAN, 0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, -1.0, 1.0];
+    let best = |atomic, old: f32, new: f32| {
+        let wins = if atomic == Atomic::Max { new.total_cmp(&old).is_gt() } else { new.total_cmp(&old).is_lt() };
+        if old.is_nan() || (wins && !new.is_nan()) { new } else { old }
+    };
+    let one = || Engine::new().with_threads(NonZeroUsize::MIN);
+    for engine in [one(), one().with_method(Method::Direct)] {
+        for (lanes, atomic) in [300usize, 5000].into_iter().flat_map(|n| [(n, Atomic::Max), (n, Atomic::Min)]) {
+            // Few slots, so that each is combined several times, far apart.
+            let indices: Vec<u32> = random(7).map(|x| (x % 61 * 68_000) as u32).take(lanes).collect();
+            let odd = |lane: usize| lane / 256 % 2 == 1 || lane < 9;
+            let values = random(9).map(|x| special[(x % 7) as usize]).enumerate();
+            let source: Vec<f32> = values.map(|(k, x)| if odd(k) { x } else { k as f32 + 1.0 }).take(lanes).collect();
+            let mut table: Vec<f32> = random(11).map(|x| special[(x % 7) as usize]).take(size).collect();
+            let mut expected = table.clone();
+            for (index, value) in indices.iter().zip(&source) {
+                expected[*index as usize] = best(atomic, expected[*index as usize], *value);
+            }
+            engine.scatter(&mut table, &source, &indices, atomic, OutOfBounds::Undefined).expect("in range");
+            let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+            assert!(table.iter().zip(&expected).all(same), "{lanes} lanes, {atomic:?}, {engine:?}");
+        }
+    }
+}
+
 /// A lane out of range at the very end of a long scatter leaves the table as it was, whatever the way.
 #[test]
 fn a_late_fault_leaves_no_trace() {
