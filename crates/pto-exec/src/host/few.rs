@@ -48,7 +48,7 @@ pub(super) fn is_gather_of_few<T: Element>(lanes: usize, table: &[T]) -> bool {
 }
 
 /// Lanes up to which a scatter without a policy is one function.
-pub(super) const FEW_SCATTERED: usize = 1 << 12;
+pub(super) const FEW_SCATTERED: usize = 1 << 13;
 
 /// Lanes up to which a call with a policy is one function: it does not use the vector unit.
 pub(super) const FEW_RESOLVED: usize = 1 << 9;

@@ -49,7 +49,8 @@ pub(crate) fn is_at_hand(bytes: usize) -> bool {
     bytes <= FAR_BYTES || !Caches::get().is_l3_far()
 }
 
-/// True if whoever goes to the table waits for the addresses of its pages, and longer if anything is asked for on the way.
+/// True if whoever goes to the table waits for the addresses of its pages, and longer if anything is asked for on the way. Few
+/// lanes do so as well, unless they are the same ones again and again.
 #[inline(always)]
 pub(super) fn waits_for_pages<const N: usize>(table: &[[u8; N]]) -> bool {
     is_far(table) && Caches::get().is_l3_far()

@@ -56,7 +56,7 @@ unsafe fn combine_far<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 }
 
 /// Combines the k-th value into `table[words[k]]`, in order, in a table whose page addresses are waited for: nothing is asked
-/// for, and nothing loaded in pairs. Either would take a third longer.
+/// for, and nothing loaded in pairs. Either would take a third longer. The values are [tame](Combine::are_tame), or may not be.
 ///
 /// A function of its own, as [`combine_far`].
 ///
@@ -68,20 +68,19 @@ unsafe fn combine_waiting<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     table: &mut [[u8; N]],
     words: &[W],
     values: &[[u8; N]],
+    are_tame: bool,
 ) {
-    for (words, values) in words.chunks(BLOCK).zip(values.chunks(BLOCK)) {
-        let lanes = words.iter().zip(values);
-        if C::TAMES && C::are_tame(values) {
-            for (word, new) in lanes {
-                // SAFETY: the caller vouches for all words.
-                let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
-                *slot = C::combine_tame(simd, *slot, *new);
-            }
-        } else {
-            for (word, new) in lanes {
-                // SAFETY: as above.
-                C::put(simd, unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
-            }
+    let lanes = words.iter().zip(values);
+    if are_tame {
+        for (word, new) in lanes {
+            // SAFETY: the caller vouches for all words.
+            let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
+            *slot = C::combine_tame(simd, *slot, *new);
+        }
+    } else {
+        for (word, new) in lanes {
+            // SAFETY: as above.
+            C::put(simd, unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
         }
     }
 }
@@ -234,8 +233,9 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     }
     let waits = waits_for_pages(table);
     if waits && !C::WIDENS {
+        let are_tame = C::TAMES && C::are_tame(values);
         // SAFETY: the caller vouches for all words.
-        return unsafe { combine_waiting::<N, C, W, S>(simd, table, words, values) };
+        return unsafe { combine_waiting::<N, C, W, S>(simd, table, words, values, are_tame) };
     }
     let ahead = &words[AHEAD.min(words.len())..];
     let words = &words[..values.len()];
@@ -475,7 +475,9 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
         if waits_for_pages(table) && !C::WIDENS {
-            combine_waiting::<N, C, W, S>(simd, table, words, values);
+            for (words, values) in words.chunks(BLOCK).zip(values.chunks(BLOCK)) {
+                combine_waiting::<N, C, W, S>(simd, table, words, values, C::TAMES && C::are_tame(values));
+            }
         } else if asks_ahead::<N, C>(table, words.len()) {
             put_asking(table, words, values, (&words[AHEAD.min(words.len())..], |_| ()), put);
         } else if C::TAMES {
