@@ -537,7 +537,8 @@ fn maxima_into_a_large_table_mind_special_values() {
     };
     let one = || Engine::new().with_threads(NonZeroUsize::MIN);
     for engine in [one(), one().with_method(Method::Direct)] {
-        for (lanes, atomic) in [300usize, 5000].into_iter().flat_map(|n| [(n, Atomic::Max), (n, Atomic::Min)]) {
+        for (lanes, atomic) in [40usize, 300, 5000, 9000].into_iter().flat_map(|n| [(n, Atomic::Max), (n, Atomic::Min)])
+        {
             // Few slots, so that each is combined several times, far apart.
             let indices: Vec<u32> = random(7).map(|x| (x % 61 * 68_000) as u32).take(lanes).collect();
             let odd = |lane: usize| lane / 256 % 2 == 1 || lane < 9;

@@ -55,8 +55,11 @@ impl Engine {
         oob: OutOfBounds,
     ) -> Result<Lanes, Fault> {
         let lanes = indices.len();
-        if lanes <= few::HANDFUL && destination.len() == lanes && oob == OutOfBounds::Undefined && self.takes_few() {
-            return finish_few(few::gather_handful(destination, table, indices), indices, table.len());
+        let is_handful = lanes <= few::HANDFUL && destination.len() == lanes;
+        let is_plain = oob == OutOfBounds::Undefined && self.takes_few();
+        // Whatever else there is to say about lanes is said where there are many: here, it would take longer than to move a few.
+        if is_handful && is_plain && few::gather_handful(destination, table, indices) {
+            return Ok(all_written(lanes));
         }
         self.gather_many(destination, table, indices, oob)
     }
@@ -145,9 +148,9 @@ impl Engine {
     ) -> Result<Lanes, Fault> {
         let lanes = indices.len();
         let is_handful = lanes <= few::handful::<T>(atomic) && source.len() == lanes;
-        if is_handful && oob == OutOfBounds::Undefined && is_defined::<T>(atomic) && self.takes_few() {
-            let capacity = table.len();
-            return finish_few(few::scatter_handful(self.backend(), table, source, indices, atomic), indices, capacity);
+        let is_plain = oob == OutOfBounds::Undefined && is_defined::<T>(atomic) && self.takes_few();
+        if is_handful && is_plain && few::scatter_handful(table, source, indices, atomic) {
+            return Ok(all_written(lanes));
         }
         self.scatter_many(table, source, indices, (atomic, oob))
     }
@@ -162,7 +165,7 @@ impl Engine {
     ) -> Result<Lanes, Fault> {
         let lanes = indices.len();
         let few = source.len() == lanes && self.takes_few();
-        if few && oob == OutOfBounds::Undefined && lanes <= few::FEW_SCATTERED && is_defined::<T>(atomic) {
+        if few && oob == OutOfBounds::Undefined && lanes <= few::few_scattered::<T>(atomic) && is_defined::<T>(atomic) {
             let capacity = table.len();
             let done = few::scatter_checked(self.backend(), table, source, indices, atomic);
             return finish_few(done, indices, capacity);
@@ -366,11 +369,16 @@ fn finish<I: Index>(
     }
 }
 
+#[inline(always)]
+fn all_written(lanes: usize) -> Lanes {
+    Lanes { written: lanes as u64, ..Lanes::default() }
+}
+
 /// As [`finish`] for few lanes without a policy.
 #[inline(always)]
 fn finish_few<I: Index>(done: bool, indices: &[I], capacity: usize) -> Result<Lanes, Fault> {
     if done {
-        return Ok(Lanes { written: indices.len() as u64, ..Lanes::default() });
+        return Ok(all_written(indices.len()));
     }
     Err(first_outside(indices.into(), capacity as u64))
 }

@@ -2,7 +2,7 @@
 //!
 //! Bringing a transfer to the engine's kernels takes as long as a hundred lanes of it. So calls on plain slices with few
 //! lanes are compiled for their types right here. A [handful](HANDFUL) without a policy or special values is a loop where the call is
-//! written: even calling a function takes as long as a few lanes. [More](FEW_SCATTERED) are looked at and moved by the same
+//! written: even calling a function takes as long as a few lanes. [More](few_scattered) are looked at and moved by the same
 //! vector code as long runs, in one function. What happens to an element is still said once, by [`Combine`]; what a policy
 //! makes of an index is said here a second time, one lane at a time, and property tests hold both against the reference.
 
@@ -47,8 +47,15 @@ pub(super) fn is_gather_of_few<T: Element>(lanes: usize, table: &[T]) -> bool {
     lanes <= FEW_GATHERED || (lanes <= FEW_NEAR && transfer::is_at_hand(size_of_val(table)))
 }
 
-/// Lanes up to which a scatter without a policy is one function.
-pub(super) const FEW_SCATTERED: usize = 1 << 13;
+/// Lanes up to which a scatter without a policy is one function. Sums of 16-bit floats go to where their values are widened many at
+/// a time.
+#[inline(always)]
+pub(super) fn few_scattered<T: Element>(atomic: Atomic) -> usize {
+    match (atomic, T::TYPE) {
+        (Atomic::Add, ElementType::F16 | ElementType::BF16) => 1 << 9,
+        _ => 1 << 13,
+    }
+}
 
 /// Lanes up to which a call with a policy is one function: it does not use the vector unit.
 pub(super) const FEW_RESOLVED: usize = 1 << 9;
@@ -80,6 +87,9 @@ macro_rules! with_length {
     };
 }
 
+/// The last slot that an i32 reaches.
+const I32_MAX: u32 = i32::MAX as u32;
+
 /// What a word of an index in range is below of: negative numbers are large words.
 #[inline(always)]
 fn limit<I: Index>(capacity: usize) -> u64 {
@@ -104,45 +114,26 @@ pub(super) fn gather_handful<T: Element, I: Index>(destination: &mut [T], table:
     })
 }
 
-/// `table[indices[i]] = source[i]` or combined, for a handful of lanes, with an instruction set if a value is a special case;
-/// false if a lane is out of range, and nothing was written.
+/// `table[indices[i]] = source[i]` or combined, for a handful of lanes; false, with nothing written, if one is out of range or
+/// its value a special case, or the table has more slots than an i32 reaches.
 #[inline(always)]
 pub(super) fn scatter_handful<T: Element, I: Index>(
-    backend: Backend,
     table: &mut [T],
     source: &[T],
     indices: &[I],
     atomic: Atomic,
 ) -> bool {
-    // Of more slots a signed index would not reach all.
-    let last = u32::try_from(table.len().wrapping_sub(1)).ok().filter(|last| *last <= i32::MAX as u32);
+    let Ok(last @ 0..=I32_MAX) = u32::try_from(table.len().wrapping_sub(1)) else { return false };
     with_combine!(T::TYPE, atomic, N, C => with_words!(indices, I, words => {
         let (slots, values) = (bytemuck::cast_slice_mut(table), bytemuck::cast_slice(source));
         // No closures: the compiler would call them.
-        let mut done = false;
-        if let Some(last) = last {
-            with_length!(words, values => {
-                if let Some(offsets) = Offsets::check_few(words, values, last, <C as Combine<N>>::is_special) {
-                    transfer::scatter_handful::<N, C, _>(slots, offsets, values);
-                    done = true;
-                }
-            });
-        }
-        done || scatter_odd(backend, table, source, indices, atomic)
+        with_length!(words, values => {
+            let offsets = Offsets::check_few(words, values, last, <C as Combine<N>>::is_special);
+            let Some(offsets) = offsets else { return false };
+            transfer::scatter_handful::<N, C, _>(slots, offsets, values);
+            true
+        })
     }))
-}
-
-/// [`scatter_checked`] for what hardly ever comes: out of the way of the handfuls that do.
-#[cold]
-#[inline(never)]
-fn scatter_odd<T: Element, I: Index>(
-    backend: Backend,
-    table: &mut [T],
-    source: &[T],
-    indices: &[I],
-    atomic: Atomic,
-) -> bool {
-    scatter_checked(backend, table, source, indices, atomic)
 }
 
 /// `destination[i] = table[indices[i]]`; false if a lane is out of range, and anything may have been written.
@@ -379,7 +370,7 @@ mod tests {
                             let slots = &mut to[GUARD..][..capacity];
                             let done = match backend {
                                 Some(backend) => scatter_checked(backend, slots, &source, &indices, atomic),
-                                None => scatter_handful(Backend::best(), slots, &source, &indices, atomic),
+                                None => scatter_handful(slots, &source, &indices, atomic),
                             };
                             check(&to, expected, done);
                         }
@@ -434,7 +425,10 @@ mod tests {
                             let mut table = [old; 3];
                             let done = match backend {
                                 Some(backend) => scatter_checked(backend, &mut table, &source, &indices, atomic),
-                                None => scatter_handful(Backend::best(), &mut table, &source, &indices, atomic),
+                                None => {
+                                    scatter_handful(&mut table, &source, &indices, atomic)
+                                        || scatter_checked(Backend::best(), &mut table, &source, &indices, atomic)
+                                }
                             };
                             assert!(done);
                             let slot = table[at % 3];

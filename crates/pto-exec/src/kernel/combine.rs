@@ -52,7 +52,7 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
         false
     }
 
-    /// True if [`combine_tame`](Self::combine_tame) may be wrong for this new value: never where there are no special cases.
+    /// True if [`combine_tame`](Self::combine_tame) is wrong for this new value: never where there are no special cases.
     #[inline(always)]
     fn is_special(_: &[u8; N]) -> bool {
         false
@@ -222,11 +222,11 @@ macro_rules! is_special {
     }};
 }
 
-/// True if one of the values, fewer than 2^32, is a NaN or this zero.
+/// True if one of the values, fewer than 2^32, is a special case.
 macro_rules! any_special {
-    ($type:ty, $bits:ty, $values:expr, $zero:expr) => {{
+    ($bits:ty, $values:expr) => {{
         // Counted in numbers as wide as a value: what the vector unit does in the fewest instructions.
-        let count: $bits = $values.iter().map(|value| <$bits>::from(is_special!($type, *value, $zero))).sum();
+        let count: $bits = $values.iter().map(|value| <$bits>::from(Self::is_special(value))).sum();
         count > 0
     }};
 }
@@ -247,7 +247,7 @@ macro_rules! long_floats {
             // and for the new zero of the losing sign only.
             #[inline(always)]
             fn are_tame(new: &[[u8; $bytes]]) -> bool {
-                !any_special!($type, $bits, new, -0.0)
+                !any_special!($bits, new)
             }
 
             #[inline(always)]
@@ -286,7 +286,7 @@ macro_rules! long_floats {
             // and for the new zero of the losing sign only.
             #[inline(always)]
             fn are_tame(new: &[[u8; $bytes]]) -> bool {
-                !any_special!($type, $bits, new, 0.0)
+                !any_special!($bits, new)
             }
 
             #[inline(always)]

@@ -77,7 +77,7 @@ macro_rules! words {
 
             #[inline(always)]
             fn is_beyond(self, number: u64) -> bool {
-                // Compared in the width of a word, of which a register has more.
+                // Compared in the width of a word, so that a register holds four of 4 bytes.
                 <$type>::from_le_bytes(self) > number.min(<$type>::MAX.into()) as $type
             }
 

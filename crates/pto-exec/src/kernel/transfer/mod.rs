@@ -232,6 +232,7 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         return unsafe { combine_far::<N, C, W, S>(simd, table, words, values) };
     }
     let waits = waits_for_pages(table);
+    // Values are widened, and such slots combined, by instructions that a function of its own does not have.
     if waits && !C::WIDENS {
         let are_tame = C::TAMES && C::are_tame(values);
         // SAFETY: the caller vouches for all words.
@@ -241,7 +242,7 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     let words = &words[..values.len()];
     let mut wide = [0.0; BLOCK];
     let wide = &mut wide[..words.len()];
-    // Asking would take a third longer there, too.
+    // Asking for anything would take a third longer for those that are widened, too.
     let ask = |k: usize| {
         if !waits {
             ask(k);
@@ -460,8 +461,7 @@ pub(crate) fn gather_each<T: Copy, W: Word>(destination: &mut [T], table: &[T], 
     }
 }
 
-/// As [`scatter`] for dense values that are in the first-level cache, as their offsets are: neither is asked
-/// for; slots are, where that helps.
+/// As [`scatter`] for dense values that are near, as their offsets are: neither is asked for; slots are, where that helps.
 #[inline(always)]
 pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     simd: S,
@@ -471,6 +471,9 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 ) {
     assert_inside(offsets, table.len());
     let words = offsets.words();
+    if let Some(slot) = common(words) {
+        return combine_all::<N, C, S>(simd, &mut table[slot.get() as usize], values[..words.len()].iter());
+    }
     let put = |slot: &mut [u8; N], new| C::put(simd, slot, new);
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {

@@ -1,7 +1,7 @@
 //! Every lane and boundary, between guard words.
 
 use super::*;
-use crate::kernel::combine::{Add, Max, Replace};
+use crate::kernel::combine::{Add, Max, Min, Replace};
 use crate::kernel::simd::{Backend, Streams, Task};
 
 const GUARD: [u8; 4] = [0xee; 4];
@@ -9,6 +9,7 @@ const GUARD: [u8; 4] = [0xee; 4];
 enum Move<'a> {
     Set(&'a mut [[u8; 4]], Offsets<'a, [u8; 4]>, &'a [[u8; 4]], Strided),
     Add(&'a mut [[u8; 4]], Offsets<'a, [u8; 4]>, &'a [[u8; 4]], Strided),
+    AddFew(&'a mut [[u8; 4]], Offsets<'a, [u8; 4]>, &'a [[u8; 4]]),
     Get(&'a mut [[u8; 4]], Strided, &'a [[u8; 4]], Offsets<'a, [u8; 4]>),
 }
 
@@ -20,6 +21,7 @@ impl Task for Move<'_> {
         match self {
             Self::Set(table, offsets, tile, run) => scatter::<4, Replace, _, _>(simd, table, offsets, tile, run),
             Self::Add(table, offsets, tile, run) => scatter::<4, Add<u32>, _, _>(simd, table, offsets, tile, run),
+            Self::AddFew(table, offsets, tile) => scatter_near::<4, Add<u32>, _, _>(simd, table, offsets, tile),
             Self::Get(tile, run, table, offsets) if run.step == 1 => {
                 let tile = &mut tile[run.start..][..offsets.len()];
                 for streams in [None, Some(&Streams::new())] {
@@ -71,7 +73,11 @@ fn lanes_on_one_slot_add_up_in_a_register() {
             let mut table = elements([7, 8, 9]);
             let offsets = Offsets::check(&words, 3).expect("all inside");
             backend.run(Move::Add(&mut table, offsets, &tile, Strided { start: 0, step: 1 }));
-            assert_eq!(table, elements([7, 8 + (0..length as u32).map(|k| k * k).sum::<u32>(), 9]));
+            let expected = elements([7, 8 + (0..length as u32).map(|k| k * k).sum::<u32>(), 9]);
+            assert_eq!(table, expected);
+            let mut table = elements([7, 8, 9]);
+            backend.run(Move::AddFew(&mut table, offsets, &tile));
+            assert_eq!(table, expected);
         }
     }
 }
@@ -133,6 +139,22 @@ fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
             scatter_near::<4, C, _, S>(simd, self.0, self.1, self.2);
         }
     }
+    /// As if the table were far away, whatever the machine: blocks of values, with all the words that are left.
+    struct Waiting<'a, C>(Near<'a, C>);
+    impl<C: Combine<4>> Task for Waiting<'_, C> {
+        type Output = ();
+
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) {
+            let Near(table, offsets, values, _) = self.0;
+            assert_inside(offsets, table.len());
+            for (i, values) in values.chunks(BLOCK).enumerate() {
+                let words = &offsets.words()[i * BLOCK..];
+                // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
+                unsafe { combine_waiting::<4, C, _, S>(simd, table, words, values, C::TAMES && C::are_tame(values)) };
+            }
+        }
+    }
     // Value of a lane, with the number of lanes until the next on the same slot.
     type Value = fn(usize, usize) -> f32;
     fn check<C: Combine<4>>(backend: Backend, (size, lanes): (usize, usize), value: Value) {
@@ -147,8 +169,11 @@ fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
             *slot = backend.run(One::<C>(*slot, *new, core::marker::PhantomData));
         }
         let offsets = Offsets::check(&words, size as u64).expect("all inside");
+        let mut far = table.clone();
         backend.run(Near::<C>(&mut table[1..=size], offsets, &values, core::marker::PhantomData));
         assert!(table == expected, "{lanes} lanes into {size}");
+        backend.run(Waiting(Near::<C>(&mut far[1..=size], offsets, &values, core::marker::PhantomData)));
+        assert!(far == expected, "{lanes} lanes into {size}, as if it were far away");
     }
     struct One<C>([u8; 4], [u8; 4], core::marker::PhantomData<C>);
     impl<C: Combine<4>> Task for One<C> {
@@ -171,11 +196,13 @@ fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
     for backend in Backend::available() {
         for size in [5000, (1 << 13) - 1, 1 << 13, 1 << 14, (1 << 14) + 1, 1 << 16] {
             // Slots are asked for from 683 lanes on, or 2049 where the table takes 32 KiB.
-            for lanes in [17, 31, 33, 100, 512, 682, 683, 684, 1000, 2048, 2049, 3000, 4096] {
+            for lanes in [17, 31, 33, 100, 512, 682, 683, 684, 1000, 2048, 2049, 3000, 4096, 8192] {
                 check::<Replace>(backend, (size, lanes), number);
                 check::<Add<f32>>(backend, (size, lanes), number);
                 check::<Max<f32>>(backend, (size, lanes), number);
                 check::<Max<f32>>(backend, (size, lanes), special);
+                check::<Min<f32>>(backend, (size, lanes), number);
+                check::<Min<f32>>(backend, (size, lanes), special);
             }
         }
     }
