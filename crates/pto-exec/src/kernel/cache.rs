@@ -1,7 +1,7 @@
 //! The caches of this machine, read once, and what they say about it.
 //!
 //! Everything was measured on two kinds of machines (`docs/performance.md`): one whose cores have a large second-level cache
-//! of their own and share a last level with many others, far away (a mesh: Sapphire Rapids and Ice Lake servers), and one whose
+//! of their own and share a last level with many others, far away (a mesh: Sapphire and Emerald Rapids, Ice Lake servers), and one whose
 //! cores have a small second level and share a last level with few others, close by (a chiplet: Zen 3).
 
 use std::fs::read_to_string;
