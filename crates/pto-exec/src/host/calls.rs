@@ -369,6 +369,7 @@ fn finish<I: Index>(
     }
 }
 
+/// What happened to lanes that were all in range.
 #[inline(always)]
 fn all_written(lanes: usize) -> Lanes {
     Lanes { written: lanes as u64, ..Lanes::default() }
