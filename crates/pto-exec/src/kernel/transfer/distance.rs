@@ -57,7 +57,7 @@ pub(super) fn waits_for_pages<const N: usize>(table: &[[u8; N]]) -> bool {
 }
 
 #[inline(always)]
-fn is_far<const N: usize>(table: &[[u8; N]]) -> bool {
+pub(super) fn is_far<const N: usize>(table: &[[u8; N]]) -> bool {
     table.len() > FAR_BYTES / N
 }
 

@@ -14,7 +14,7 @@ use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
 use super::simd::{self, LINE, Portable, Simd};
 pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_at_hand, is_gathered, lookahead};
-use distance::{MANY, asks_ahead, waits_for_pages};
+use distance::{MANY, asks_ahead, is_far, waits_for_pages};
 
 /// Panics unless all offsets are below `length`.
 #[inline(always)]
@@ -521,7 +521,8 @@ pub(crate) fn scatter_handful<const N: usize, C: Combine<N>, W: Word>(
             table,
             words,
             values,
-            C::READS || words.len() >= PAIRED,
+            // Pairs make whoever waits for page addresses wait longer, see `combine_waiting`.
+            !is_far(table) && (C::READS || words.len() >= PAIRED),
             // By force: left to itself, the compiler calls a closure that is used so often.
             #[inline(always)]
             |slot, new| *slot = C::combine_tame(Portable, *slot, new),
