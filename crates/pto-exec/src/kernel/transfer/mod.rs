@@ -5,8 +5,7 @@
 #![expect(unsafe_code, reason = "a bounds check per element costs a third of the time of a scatter")]
 
 mod distance;
-
-use bytemuck::Pod;
+mod put;
 
 use super::BLOCK;
 use super::combine::Combine;
@@ -15,6 +14,7 @@ use super::offsets::{Offsets, Word};
 use super::simd::{self, LINE, Portable, Simd};
 pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_at_hand, is_gathered, lookahead};
 use distance::{MANY, asks_ahead, is_far, waits_for_pages};
+use put::{combine_far, combine_waiting, put_all, put_asking, put_dense, put_few};
 
 /// Panics unless all offsets are below `length`.
 #[inline(always)]
@@ -27,189 +27,6 @@ fn assert_inside<W: Word>(offsets: Offsets<'_, W>, length: usize) {
 fn assert_run_inside(run: Strided, count: usize, length: usize) {
     let last = count.checked_sub(1).map(|n| n.checked_mul(run.step).and_then(|n| n.checked_add(run.start)));
     assert!(last.is_none_or(|last| last.is_some_and(|last| last < length)), "a run leaves its tile");
-}
-
-/// Combines the k-th value into `table[words[k]]`, in order, asking for the slots of the words that follow: into the
-/// second-level cache and, where they are only stored to, once more into the first. There may be more words than values.
-///
-/// A function of its own: with it inside, the loops for near tables get slower by a quarter.
-///
-/// # Safety
-/// All words are below `table.len()`.
-#[inline(never)]
-unsafe fn combine_far<const N: usize, C: Combine<N>, W: Word, S: Simd>(
-    simd: S,
-    table: &mut [[u8; N]],
-    words: &[W],
-    values: &[[u8; N]],
-) {
-    for (k, (word, new)) in words.iter().zip(values).enumerate() {
-        if let Some(far) = words.get(k + FAR) {
-            simd::prefetch_far(table, far.get() as usize);
-        }
-        if let (false, Some(near)) = (C::READS, words.get(k + AHEAD)) {
-            simd::prefetch(table, near.get() as usize);
-        }
-        // SAFETY: the caller vouches for all words.
-        C::put(simd, unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
-    }
-}
-
-/// Combines the k-th value into `table[words[k]]`, in order, in a table whose page addresses are waited for: nothing is asked
-/// for, and nothing loaded in pairs. Either would take a third longer. The values are [tame](Combine::are_tame), or may not be.
-///
-/// A function of its own, as [`combine_far`].
-///
-/// # Safety
-/// All words are below `table.len()`.
-#[inline(never)]
-unsafe fn combine_waiting<const N: usize, C: Combine<N>, W: Word, S: Simd>(
-    simd: S,
-    table: &mut [[u8; N]],
-    words: &[W],
-    values: &[[u8; N]],
-    are_tame: bool,
-) {
-    let lanes = words.iter().zip(values);
-    if are_tame {
-        for (word, new) in lanes {
-            // SAFETY: the caller vouches for all words.
-            let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
-            *slot = C::combine_tame(simd, *slot, *new);
-        }
-    } else {
-        for (word, new) in lanes {
-            // SAFETY: as above.
-            C::put(simd, unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
-        }
-    }
-}
-
-/// Puts the k-th value to `table[words[k]]`, in order, asking for the slots of `ahead` on the way.
-///
-/// # Safety
-/// All words are below `table.len()`.
-#[inline(always)]
-unsafe fn put_all<const N: usize, V, W: Word>(
-    table: &mut [[u8; N]],
-    words: &[W],
-    mut values: impl Iterator<Item = V>,
-    ahead: &[W],
-    put: impl Fn(&mut [u8; N], V),
-) {
-    let (soon, rest) = words.split_at(ahead.len().min(words.len()));
-    for ((word, next), new) in soon.iter().zip(ahead).zip(values.by_ref()) {
-        simd::prefetch(table, next.get() as usize);
-        // SAFETY: the caller vouches for all words.
-        let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
-        put(slot, new);
-    }
-    for (word, new) in rest.iter().zip(values) {
-        // SAFETY: as above.
-        let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
-        put(slot, new);
-    }
-}
-
-/// As [`put_all`] for dense values, which may be loaded in [pairs](both), asking for nothing.
-///
-/// # Safety
-/// All words are below `table.len()`.
-#[inline(always)]
-unsafe fn put_few<const N: usize, V: Pod, W: Word>(
-    table: &mut [[u8; N]],
-    words: &[W],
-    values: &[V],
-    in_pairs: bool,
-    put: impl Fn(&mut [u8; N], V),
-) {
-    let length = words.len().min(values.len());
-    // Four a turn: counting turns would take as long as moving an element.
-    let (fours, words) = words[..length].as_chunks::<4>();
-    let (value_fours, values) = values[..length].as_chunks::<4>();
-    for (words, values) in fours.iter().zip(value_fours) {
-        if in_pairs {
-            for (words, values) in words.as_chunks().0.iter().zip(values.as_chunks().0) {
-                for (word, new) in both(words).into_iter().zip(both(values)) {
-                    // SAFETY: the caller vouches for all words.
-                    put(unsafe { table.get_unchecked_mut(word.get() as usize) }, new);
-                }
-            }
-        } else {
-            for (word, new) in words.iter().zip(values) {
-                // SAFETY: as above.
-                put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
-            }
-        }
-    }
-    for (word, new) in words.iter().zip(values) {
-        // SAFETY: as above.
-        put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
-    }
-}
-
-/// Two of something; those of 4 bytes are loaded at once, which takes a tenth off a scatter into a near table.
-#[inline(always)]
-fn both<T: Pod>(two: &[T; 2]) -> [T; 2] {
-    if size_of::<T>() != 4 {
-        return *two;
-    }
-    let both: u64 = bytemuck::pod_read_unaligned(bytemuck::bytes_of(two));
-    [both as u32, (both >> 32) as u32].map(|half| bytemuck::cast(half))
-}
-
-/// As [`put_few`] for more. `ask` is called before every 16 lanes, with their position.
-///
-/// # Safety
-/// All words are below `table.len()`.
-#[inline(always)]
-unsafe fn put_dense<const N: usize, V: Pod, W: Word>(
-    table: &mut [[u8; N]],
-    words: &[W],
-    values: &[V],
-    ask: impl Fn(usize),
-    put: impl Fn(&mut [u8; N], V),
-) {
-    let length = words.len().min(values.len());
-    let (chunks, words) = words[..length].as_chunks::<16>();
-    let (value_chunks, values) = values[..length].as_chunks::<16>();
-    for (i, (words, values)) in chunks.iter().zip(value_chunks).enumerate() {
-        ask(16 * i);
-        // SAFETY: the caller vouches for all words.
-        unsafe { put_few(table, words, values, true, &put) };
-    }
-    // SAFETY: as above.
-    unsafe { put_few(table, words, values, true, &put) }
-}
-
-/// As [`put_dense`], asking for a slot of `ahead` with each one that is put.
-///
-/// # Safety
-/// All words are below `table.len()`.
-#[inline(always)]
-unsafe fn put_asking<const N: usize, W: Word>(
-    table: &mut [[u8; N]],
-    words: &[W],
-    values: &[[u8; N]],
-    (ahead, ask): (&[W], impl Fn(usize)),
-    put: impl Fn(&mut [u8; N], [u8; N]),
-) {
-    let soon = words.len().min(values.len()).min(ahead.len()) / 16 * 16;
-    let ((words, last_words), (values, last_values)) = (words.split_at(soon), values.split_at(soon));
-    let chunks = words.as_chunks::<16>().0.iter().zip(values.as_chunks::<16>().0).zip(ahead.as_chunks::<16>().0);
-    for (i, ((words, values), ahead)) in chunks.enumerate() {
-        ask(16 * i);
-        let fours = words.as_chunks::<4>().0.iter().zip(values.as_chunks::<4>().0).zip(ahead.as_chunks::<4>().0);
-        for ((words, values), ahead) in fours {
-            for ((word, new), next) in words.iter().zip(values).zip(ahead) {
-                simd::prefetch(table, next.get() as usize);
-                // SAFETY: the caller vouches for all words.
-                put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
-            }
-        }
-    }
-    // SAFETY: as above.
-    unsafe { put_dense(table, last_words, last_values, |k| ask(soon + k), put) }
 }
 
 /// Combines the k-th value into `table[words[k]]`, in order and in the quickest way for such values, up to [`BLOCK`] of
@@ -234,9 +51,8 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     let waits = waits_for_pages(table);
     // Values are widened, and such slots combined, by instructions that a function of its own does not have.
     if waits && !C::WIDENS {
-        let are_tame = C::TAMES && C::are_tame(values);
         // SAFETY: the caller vouches for all words.
-        return unsafe { combine_waiting::<N, C, W, S>(simd, table, words, values, are_tame) };
+        return unsafe { combine_waiting::<N, C, W, S>(simd, table, words, values, C::are_tame(values)) };
     }
     let ahead = &words[AHEAD.min(words.len())..];
     let words = &words[..values.len()];
@@ -479,7 +295,7 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     unsafe {
         if waits_for_pages(table) && !C::WIDENS {
             for (words, values) in words.chunks(BLOCK).zip(values.chunks(BLOCK)) {
-                combine_waiting::<N, C, W, S>(simd, table, words, values, C::TAMES && C::are_tame(values));
+                combine_waiting::<N, C, W, S>(simd, table, words, values, C::are_tame(values));
             }
         } else if asks_ahead::<N, C>(table, words.len()) {
             put_asking(table, words, values, (&words[AHEAD.min(words.len())..], |_| ()), put);

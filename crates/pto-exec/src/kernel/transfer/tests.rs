@@ -151,7 +151,7 @@ fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
             for (i, values) in values.chunks(BLOCK).enumerate() {
                 let words = &offsets.words()[i * BLOCK..];
                 // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
-                unsafe { combine_waiting::<4, C, _, S>(simd, table, words, values, C::TAMES && C::are_tame(values)) };
+                unsafe { combine_waiting::<4, C, _, S>(simd, table, words, values, C::are_tame(values)) };
             }
         }
     }
