@@ -1,4 +1,4 @@
-//! One thread against the plain loop at every number of lanes: where a call costs more than what it does. Prints
+//! The engine, on one thread unless said, against the plain loop at every number of lanes: where a call costs more than what it does. Prints
 //! comma-separated values: the median of several turns, in nanoseconds per call, and how many times as fast.
 //!
 //! Lanes are the powers of two and what lies halfway between them. The plain loop is measured twice, as a function that is
@@ -6,9 +6,10 @@
 //! faster depends on where the compiler happened to put them, by up to a factor of two; `times` is against the faster one.
 //!
 //! Every call has the same indices, whose slots are in the caches after the first; with `fresh`, each has the next ones of
-//! [`FRESH`], as the batches of a program have.
+//! [`FRESH`], as the batches of a program have. With `threads=N` the engine may use several, and still has to keep up with the
+//! plain loop, during whose turns the others have gone to sleep.
 //!
-//! `cargo run --release -p pto-bench --example sizes -- [LOG2_TABLE] [LOG2_LEAST_LANES] [LOG2_MOST_LANES] [fresh]`
+//! `cargo run --release -p pto-bench --example sizes -- [LOG2_TABLE] [LOG2_LEAST_LANES] [LOG2_MOST_LANES] [fresh] [threads=N]`
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::hint::black_box;
@@ -107,13 +108,16 @@ fn turn<const IS_FRESH: bool>(
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<usize> = std::env::args().skip(1).take(3).map(|a| a.parse()).collect::<Result<_, _>>()?;
     let argument = |at: usize, usual: usize| arguments.get(at).copied().unwrap_or(usual);
-    let is_fresh = match std::env::args().nth(4).as_deref() {
-        None => false,
-        Some("fresh") => true,
-        Some(word) => return Err(format!("unknown word {word}: expected fresh").into()),
-    };
+    let (mut is_fresh, mut threads) = (false, NonZeroUsize::MIN);
+    for word in std::env::args().skip(4) {
+        match word.strip_prefix("threads=") {
+            Some(number) => threads = number.parse()?,
+            None if word == "fresh" => is_fresh = true,
+            None => return Err(format!("unknown word {word}: expected fresh or threads=N").into()),
+        }
+    }
     let (size, least, most) = (1usize << argument(0, 11), argument(1, 0), argument(2, 22));
-    let engine = Engine::new().with_threads(NonZeroUsize::MIN);
+    let engine = Engine::new().with_threads(threads);
     println!("operation,table,lanes,plain,inlined,engine,times");
     for log2 in least..=most {
         // Halfway to the next power, until a turn takes long.

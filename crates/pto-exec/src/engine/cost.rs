@@ -10,7 +10,7 @@
 //!   read and written once more, but then every part of the table is visited once, in cache.
 //!
 //! The rule, with the sizes that were measured (`docs/performance.md`):
-//! 1. Fewer than [`PARALLEL_LANES`] lanes do not pay for waking a thread: Direct.
+//! 1. What one thread does before others are awake does not pay for waking them ([`Work::pays_help`]): Direct.
 //! 2. A partition pays when the table is far beyond the second-level cache ([`SPILL`] times; half as often for a
 //!    scatter on one thread) and the near part of the last level ([`Caches::near_l3`]), when there are enough lanes to fill the
 //!    buckets ([`PARTITION_LANES`], or [`PARTITION_LANES_NEAR`] and one for each line of the table; [`BUCKET_LANES`]), and when lanes are spread. A gather is only sorted where the last level
@@ -18,8 +18,7 @@
 //!    thread, the fewer the larger the table is ([`FILL`], [`FILL_GATHERED`]). If more than an eighth of a sample repeats
 //!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
 //!    have most of the work left to do after all have sorted.
-//! 3. Otherwise Merged with several threads, where that may be: with [`MERGED_LANES`] lanes or more, and tables of the threads'
-//!    own that take [`MERGED_BYTES`] for each lane at the most and stay at hand, each in the second-level cache, or all of them in half
+//! 3. Otherwise Merged with several threads, where that may be: with tables of the threads' own that take [`MERGED_BYTES`] for each lane at the most and stay at hand, each in the second-level cache, or all of them in half
 //!    of the near part of the last level.
 //! 4. Otherwise Owned with several threads, unless the table is within the first-level cache ([`NEAR_BYTES`]), where one thread
 //!    updates it as fast as lanes can be read, or more than seven eighths of a sample go to one slot, which leaves nothing for the
@@ -31,14 +30,27 @@ use crate::kernel::cache::Caches;
 use crate::kernel::partition::BUCKET_LANES;
 use crate::kernel::simd::LINE;
 
-/// Lanes of an elementwise transfer from which on several threads are used.
+/// Lanes of an elementwise transfer below which nothing is asked: on any machine and from any table, one thread is quicker.
 pub(crate) const PARALLEL_LANES: usize = 1 << 15;
+
+/// Nanoseconds on one thread from which on others help with a gather. Waking one takes 30 to 60 microseconds, and up to 200 on a
+/// shared machine; whoever gathers goes on meanwhile, piece by piece.
+pub(crate) const HELPED_GATHER: u64 = 100_000;
+
+/// As [`HELPED_GATHER`] for a scatter, whose parts are as many as threads: it waits for whoever comes late.
+pub(crate) const HELPED_SCATTER: u64 = 300_000;
+
+/// Lanes from which on several threads look whether all are in range.
+pub(crate) const LOOKED_LANES: usize = 1 << 21;
 
 /// Bytes of a table that one thread updates as fast as several can look for their lanes.
 pub(crate) const NEAR_BYTES: usize = 1 << 15;
 
-/// Payload bytes of a row transfer from which on several threads are used.
-pub(crate) const PARALLEL_BYTES: usize = 1 << 18;
+/// Payload bytes of a gather of rows from which on several threads are used, see [`HELPED_GATHER`].
+pub(crate) const GATHERED_BYTES: usize = 1 << 20;
+
+/// As [`GATHERED_BYTES`] for a scatter.
+pub(crate) const SCATTERED_BYTES: usize = 1 << 21;
 
 /// Lanes from which on a partition pays.
 pub(crate) const PARTITION_LANES: usize = 1 << 17;
@@ -58,9 +70,6 @@ pub(crate) const FILL_GATHERED: usize = 1 << 26;
 
 /// Lanes for each line of a table from which on the lines are asked for in order.
 pub(crate) const IN_ORDER: usize = 2;
-
-/// Lanes from which on tables of the threads' own pay.
-pub(crate) const MERGED_LANES: usize = 1 << 17;
 
 /// Bytes of such tables for each lane, all together, up to which they pay.
 pub(crate) const MERGED_BYTES: usize = 2;
@@ -111,6 +120,26 @@ pub(crate) struct Skew {
 }
 
 impl Work {
+    /// About how many picoseconds a lane takes on one thread; less for scatters into near tables, all of whose lanes each thread
+    /// reads.
+    fn lane_time(&self) -> u64 {
+        let [gathered, scattered] = match self.table_bytes {
+            bytes if bytes <= NEAR_BYTES => [300, 300],
+            bytes if bytes <= self.caches.l2 / 4 => [400, 400],
+            bytes if bytes <= self.caches.l2 => [600, 1300],
+            bytes if bytes <= self.caches.near_l3() => [1500, 2000],
+            _ => [2500, 4000],
+        };
+        if self.gathers { gathered } else { scattered }
+    }
+
+    /// True if one thread takes so long that waking others pays.
+    pub(crate) fn pays_help(&self) -> bool {
+        let alone = (self.lanes as u64).saturating_mul(self.lane_time()) / 1000;
+        let least = if self.gathers { HELPED_GATHER } else { HELPED_SCATTER };
+        self.threads > 1 && self.lanes >= PARALLEL_LANES && alone >= least
+    }
+
     /// True if a partition pays, provided that the lanes are spread.
     pub(crate) fn pays_partition(&self) -> bool {
         let alone = self.threads == 1 && !self.gathers;
@@ -152,8 +181,8 @@ impl Work {
             true => self.table_bytes <= self.caches.l2,
             false => own <= self.caches.near_l3() / 2,
         };
-        let enough = self.lanes >= MERGED_LANES && own <= self.lanes.saturating_mul(MERGED_BYTES);
-        self.merges && self.threads > 1 && is_at_hand && enough
+        let enough = own <= self.lanes.saturating_mul(MERGED_BYTES);
+        self.merges && self.pays_help() && is_at_hand && enough
     }
 
     /// The way of a scatter.
@@ -163,11 +192,7 @@ impl Work {
             Method::Partitioned
         } else if self.pays_merge() {
             Method::Merged
-        } else if self.threads > 1
-            && self.lanes >= PARALLEL_LANES
-            && self.table_bytes > NEAR_BYTES
-            && skew.hottest * 8 <= skew.sampled * 7
-        {
+        } else if self.pays_help() && self.table_bytes > NEAR_BYTES && skew.hottest * 8 <= skew.sampled * 7 {
             Method::Owned
         } else {
             Method::Direct
@@ -205,8 +230,8 @@ mod tests {
         // Lanes.
         assert_eq!(spread(Work { lanes: PARTITION_LANES, ..WORK }), Partitioned);
         assert_eq!(spread(Work { lanes: PARTITION_LANES - 1, ..WORK }), Owned);
-        assert_eq!(spread(Work { lanes: PARALLEL_LANES, ..WORK }), Owned);
-        assert_eq!(spread(Work { lanes: PARALLEL_LANES - 1, ..WORK }), Direct);
+        assert_eq!(spread(Work { lanes: 75_000, ..WORK }), Owned);
+        assert_eq!(spread(Work { lanes: 74_999, ..WORK }), Direct);
         assert_eq!(spread(Work { lanes: PARTITION_LANES - 1, threads: 1, ..WORK }), Direct);
         assert_eq!(spread(Work { threads: 1, ..WORK }), Partitioned);
         assert_eq!(spread(Work { lanes: 8 * 64 * BUCKET_LANES, threads: 8, ..WORK }), Partitioned);
@@ -218,6 +243,27 @@ mod tests {
         assert_eq!((alone(FILL / 9 + 1, 9), alone(FILL / 9, 9)), (Partitioned, Direct));
         // A machine that says nothing about its caches is one with usual ones.
         assert_eq!(spread(Work { caches: Caches::USUAL, ..WORK }), Partitioned);
+    }
+
+    #[test]
+    fn threads_are_woken_for_what_takes_one_long_enough() {
+        let least = |gathers, table_bytes| {
+            let pays = |lanes| Work { lanes, table_bytes, gathers, ..WORK }.pays_help();
+            let least = (0..1 << 21).step_by(1000).find(|lanes| pays(*lanes)).unwrap();
+            assert!(pays(1 << 40) && !Work { lanes: 1 << 40, threads: 1, ..WORK }.pays_help());
+            least
+        };
+        let (near, l2, l3) = (NEAR_BYTES, MESH.l2, MESH.near_l3());
+        let sizes = [1, near, near + 1, l2 / 4, l2 / 4 + 1, l2, l2 + 1, l3, l3 + 1, usize::MAX];
+        let pairs = |each: [usize; 5]| each.into_iter().flat_map(|least| [least; 2]).collect::<Vec<_>>();
+        assert_eq!(sizes.map(|bytes| least(true, bytes)).to_vec(), pairs([334_000, 250_000, 167_000, 67_000, 40_000]));
+        assert_eq!(
+            sizes.map(|bytes| least(false, bytes)).to_vec(),
+            pairs([1_000_000, 750_000, 231_000, 150_000, 75_000])
+        );
+        // However slow the machine.
+        let tiny = Work { lanes: PARALLEL_LANES - 1, table_bytes: usize::MAX, ..WORK };
+        assert!(!tiny.pays_help());
     }
 
     #[test]
@@ -275,8 +321,8 @@ mod tests {
             (spread(Work { lanes: 1 << 20, ..work }), spread(Work { lanes: (1 << 20) - 1, ..work })),
             (Merged, Owned)
         );
-        let least = Work { table_bytes: NEAR_BYTES, lanes: MERGED_LANES, ..work };
-        assert_eq!((spread(least), spread(Work { lanes: MERGED_LANES - 1, ..least })), (Merged, Direct));
+        let least = Work { table_bytes: NEAR_BYTES, lanes: 1_000_000, ..work };
+        assert_eq!((spread(least), spread(Work { lanes: 999_999, ..least })), (Merged, Direct));
         assert_eq!(spread(Work { threads: 1, ..least }), Direct);
         // Whatever the skew.
         assert_eq!(least.method(Skew { sampled: 512, crowd: 512, repeats: 511, hottest: 512 }), Merged);

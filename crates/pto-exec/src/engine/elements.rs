@@ -4,10 +4,10 @@ use core::slice::ChunksMut;
 
 use pto_isa::{Atomic, ElementType};
 
-use super::cost::{Method, NEAR_BYTES, PARALLEL_LANES, Work};
+use super::cost::{LOOKED_LANES, Method, NEAR_BYTES, PARALLEL_LANES, Work};
 use super::hot::HotStart;
 use super::share::Sample;
-use super::{Engine, cuts};
+use super::{Engine, PIECE_BYTES, cuts};
 use crate::kernel::address::AddressMap;
 use crate::kernel::apply::Asks;
 use crate::kernel::bounds::{Bounds, Part};
@@ -16,7 +16,7 @@ use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run};
 use crate::kernel::gather::{gather, gather_resolving};
 use crate::kernel::kind::{Kernel, PartLanes, Table, WholeLanes, kernel};
 use crate::kernel::partition::{BUCKET_LANES, Chunking, Partition, Split, entry_bytes};
-use crate::kernel::simd::Streams;
+use crate::kernel::simd::{Backend, StreamCopy, Streams};
 
 /// Below this cap there is too little memory to sort in.
 pub(super) const LEAST_MEMORY: usize = 4 << 20;
@@ -28,13 +28,9 @@ const UNDO_LANES: usize = 4096;
 const MERGED_PART: usize = 1 << 14;
 
 impl Engine {
-    /// True if this many lanes get more than the caller's thread.
-    fn is_parallel(&self, lanes: usize) -> bool {
-        let enough = match self.method {
-            None => lanes >= PARALLEL_LANES,
-            Some(method) => method != Method::Direct,
-        };
-        enough && self.workers() > 1
+    /// True if a transfer gets more than the caller's thread, where that `pays` or a way with several was asked for.
+    pub(super) fn is_helped(&self, pays: impl FnOnce() -> bool) -> bool {
+        self.workers() > 1 && self.method.map_or_else(pays, |method| method != Method::Direct)
     }
 
     /// Looks at all lanes, if no policy says what to do with those out of range.
@@ -42,7 +38,7 @@ impl Engine {
         if lookup.resolver.bounds != Bounds::Checked {
             return Ok(());
         }
-        let outside = if self.is_parallel(run.length) {
+        let outside = if self.is_helped(|| run.length >= LOOKED_LANES) {
             let cuts = cuts(run.length, self.workers());
             self.each(cuts, |(from, to)| self.count_outside(lookup, run.part(from, to))).into_iter().sum()
         } else {
@@ -78,7 +74,7 @@ impl Engine {
         };
         let is_direct = match self.method {
             Some(method) => method == Method::Direct,
-            None => !self.is_parallel(lanes) && !work.pays_partition(),
+            None => !work.pays_help() && !work.pays_partition(),
         };
         // Only a table that is a plain array can be cut.
         if is_direct || *lookup.map != AddressMap::Linear {
@@ -119,12 +115,13 @@ impl Engine {
         }
         let size = element.size() as usize;
         let out = Out { size, streams: self.streams_out(run.length.saturating_mul(size)) };
-        if !self.is_parallel(run.length) || run.payload.step != 1 {
+        let pays_help = || Work { gathers: true, ..self.work(run.length, table.len()) }.pays_help();
+        if !self.is_helped(pays_help) || run.payload.step != 1 {
             return self.gather_part((out, on_fault), &lookup, run, tile, table);
         }
         let mut rest = &mut tile[run.payload.start * size..][..run.length * size];
         let mut tasks = Vec::new();
-        for (from, to) in cuts(run.length, self.workers()) {
+        for (from, to) in self.pieces(run.length, PIECE_BYTES / size) {
             let (mine, others) = core::mem::take(&mut rest).split_at_mut((to - from) * size);
             rest = others;
             let mut run = run.part(from, to);
@@ -228,7 +225,7 @@ impl Scatter<'_> {
     /// them out alone need not read them twice.
     fn shared_look(&self) -> Option<Result<Vec<Moved<'_>>, Outside>> {
         let Self { engine, ref lookup, run, .. } = *self;
-        if self.index_bytes() <= Caches::get().l2 || !engine.is_parallel(run.length) {
+        if self.index_bytes() <= Caches::get().l2 || !engine.is_helped(|| run.length >= LOOKED_LANES) {
             return None;
         }
         let looked = engine.each(cuts(run.length, engine.workers()), |(from, to)| {
@@ -260,7 +257,7 @@ impl Scatter<'_> {
 
     /// As [`direct`](Self::direct), looking at lanes just before they are carried out, in `memory` as long as the table.
     fn direct_with_undo(&self, table: &mut [u8], memory: &mut [u8]) -> Result<usize, Outside> {
-        save(memory, table);
+        save(self.engine.backend, memory, table);
         if self.looking(self.run, table, Table::Given).is_some() {
             return Ok(0);
         }
@@ -367,7 +364,7 @@ impl Scatter<'_> {
         let memories = split_parts(memory, parts, size).into_iter().map(|(_, memory)| memory);
         let tasks = split_parts(table, parts, size).into_iter().zip(memories).collect();
         let done = engine.each(tasks, |((part, table), memory)| {
-            save(memory, table);
+            save(engine.backend, memory, table);
             kernel.scatter_part(engine.backend, table, PartLanes { whole, part }, self.values(self.run))
         });
         // Every thread looks at every lane.
@@ -448,12 +445,12 @@ impl Scatter<'_> {
 }
 
 /// Keeps a table for an undo.
-fn save(memory: &mut [u8], table: &[u8]) {
+fn save(backend: Backend, memory: &mut [u8], table: &[u8]) {
     if table.len() <= NEAR_BYTES {
         memory.copy_from_slice(table);
     } else {
         // Past the caches, where the table is wanted.
-        Streams::new().copy(memory, table);
+        backend.run(StreamCopy { to: memory, from: table });
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod cost;
 pub(crate) mod elements;
+mod help;
 mod hot;
 pub(crate) mod rows;
 mod scratch;
@@ -16,7 +17,14 @@ pub(crate) use crate::kernel::elements::Outside;
 use crate::kernel::simd::Backend;
 use cost::Method;
 pub(crate) use elements::OnFault;
+use help::with_help;
 use scratch::Scratch;
+
+/// Pieces of a transfer for each thread, at most.
+const PIECES: usize = 16;
+
+/// Bytes that a piece of a gather gives at least: what takes ten times as long as taking the next one.
+const PIECE_BYTES: usize = 1 << 16;
 
 /// Carries out gathers and scatters: threads, memory and instruction set are its, results do not depend on them.
 ///
@@ -165,6 +173,14 @@ impl Engine {
         cost::Work { lanes, table_bytes, threads: self.workers(), caches: Caches::get(), gathers: false, merges: false }
     }
 
+    /// Cuts a transfer into pieces that threads take by turns, none shorter than `least` unless it is the only one: a thread that
+    /// comes late, or is held up, takes fewer.
+    fn pieces(&self, count: usize, least: usize) -> Vec<(usize, usize)> {
+        // A method stands for transfers beyond those that tests have the time for.
+        let least = if self.method.is_some() { 1 } else { least.max(1) };
+        cuts(count, (self.workers() * PIECES).min(count / least))
+    }
+
     /// Calls `work` once for each item, on as many threads as the engine has, and returns the results in order.
     fn each<T: Send, R: Send>(&self, items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
         let workers = self.workers().min(items.len());
@@ -182,12 +198,7 @@ impl Engine {
             }
         };
         // The caller is one of the workers: it need not be woken, and has begun before the others have been.
-        rayon::in_place_scope(|scope| {
-            for _ in 1..workers {
-                scope.spawn(|_| work());
-            }
-            work();
-        });
+        with_help(workers - 1, &work);
         let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         results.sort_unstable_by_key(|(i, _)| *i);
         results.into_iter().map(|(_, result)| result).collect()

@@ -2,10 +2,10 @@
 
 use pto_isa::{Atomic, ElementType};
 
-use super::cost::{Method, PARALLEL_BYTES, SPILL, STREAMED_ROW, STREAMED_ROWS};
+use super::cost::{GATHERED_BYTES, Method, SCATTERED_BYTES, SPILL, STREAMED_ROW, STREAMED_ROWS};
 use super::elements::split_parts;
 use super::share::Sample;
-use super::{Engine, cuts};
+use super::{Engine, PIECE_BYTES};
 use crate::kernel::address::AddressMap;
 use crate::kernel::cache::Caches;
 use crate::kernel::elements::{Lookup, Outside, Run};
@@ -21,17 +21,13 @@ fn by_row(lookup: Lookup<'_>) -> (Lookup<'_>, usize) {
     }
 }
 
-impl Engine {
-    /// True if this many rows of this many elements get more than the caller's thread.
-    fn is_parallel_for(&self, rows: usize, segments: &[Segment], size: usize) -> bool {
-        let elements: usize = segments.iter().map(|segment| segment.length).sum();
-        let enough = match self.method {
-            None => rows.saturating_mul(elements * size) >= PARALLEL_BYTES,
-            Some(method) => method != Method::Direct,
-        };
-        enough && self.workers() > 1
-    }
+/// What a transfer of rows moves.
+fn bytes(run: Run, segments: &[Segment], size: usize) -> usize {
+    let elements: usize = segments.iter().map(|segment| segment.length).sum();
+    run.length.saturating_mul(elements * size)
+}
 
+impl Engine {
     /// True if rows of this many elements that replace others in a table are written past the caches: the table is far
     /// beyond them, and lines are mostly written whole.
     fn streams_rows(&self, rows: usize, segments: &[Segment], size: usize, table_bytes: usize) -> bool {
@@ -67,7 +63,7 @@ impl Engine {
             AddressMap::Rows { stride } if reach > 0 && reach as u64 <= stride => stride as usize,
             _ => return Ok(scatter(lookup, table)),
         };
-        if !self.is_parallel_for(run.length, segments, size) {
+        if !self.is_helped(|| bytes(run, segments, size) >= SCATTERED_BYTES) {
             return Ok(scatter(lookup, table));
         }
         let parts = Sample::draw(self.backend, Lookup { map: &AddressMap::Linear, ..lookup }, run)
@@ -91,8 +87,8 @@ impl Engine {
     ) -> Result<usize, Outside> {
         self.check_lanes(&lookup, run)?;
         let size = element.size() as usize;
-        let elements: usize = segments.iter().map(|segment| segment.length).sum();
-        let streams_out = self.streams_out(run.length.saturating_mul(elements * size));
+        let bytes = bytes(run, segments, size);
+        let streams_out = self.streams_out(bytes);
         let collect = |run: Run, tile: &mut [u8]| {
             let streams = streams_out.then(Streams::new);
             let (lookup, stride) = by_row(lookup);
@@ -103,12 +99,12 @@ impl Engine {
         };
         let reach = segments.iter().map(|segment| segment.tile + segment.length).max().unwrap_or(0);
         let apart = reach > 0 && reach <= run.payload.step;
-        if !apart || !self.is_parallel_for(run.length, segments, size) {
+        if !apart || !self.is_helped(|| bytes >= GATHERED_BYTES) {
             return Ok(collect(run, tile));
         }
         let mut rest = &mut tile[run.payload.start * size..];
         let mut tasks = Vec::new();
-        for (from, to) in cuts(run.length, self.workers()) {
+        for (from, to) in self.pieces(run.length, PIECE_BYTES / (bytes / run.length.max(1)).max(1)) {
             let length = ((to - from) * run.payload.step * size).min(rest.len());
             let (mine, others) = core::mem::take(&mut rest).split_at_mut(length);
             rest = others;

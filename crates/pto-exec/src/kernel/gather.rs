@@ -159,7 +159,7 @@ impl<const N: usize> Resolving<'_, N> {
             Some(streams) => {
                 let found = &mut [[0; N]; AT_ONCE][..tile.len()];
                 transfer::gather_ahead(found, self.table, offsets, ahead);
-                streams.copy(tile.as_flattened_mut(), found.as_flattened());
+                streams.copy(simd, tile.as_flattened_mut(), found.as_flattened());
             }
             None => transfer::gather_ahead(tile, self.table, offsets, ahead),
         }

@@ -381,7 +381,7 @@ impl<const N: usize, C: Combine<N>> ScatterRows<'_, N, C> {
                     let row = &mut table[at.table + segment.table..][..segment.length];
                     let new = &tile[at.tile + segment.tile..][..segment.length];
                     match streams {
-                        Some(streams) => streams.copy(row.as_flattened_mut(), new.as_flattened()),
+                        Some(streams) => streams.copy(simd, row.as_flattened_mut(), new.as_flattened()),
                         None => C::combine_row(simd, row, new),
                     }
                 }

@@ -206,19 +206,19 @@ impl<const N: usize> Task for Gather<'_, N> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, _: S) {
+    fn run<S: Simd>(self, simd: S) {
         match (self.block.moved.offsets, self.block.segments) {
             // What is mostly so, in fewer instructions.
-            (AnyOffsets::Narrow(offsets), [only]) => self.rows(offsets.words(), &[*only]),
-            (AnyOffsets::Narrow(offsets), segments) => self.rows(offsets.words(), segments),
-            (AnyOffsets::Wide(offsets), segments) => self.rows(offsets.words(), segments),
+            (AnyOffsets::Narrow(offsets), [only]) => self.rows(simd, offsets.words(), &[*only]),
+            (AnyOffsets::Narrow(offsets), segments) => self.rows(simd, offsets.words(), segments),
+            (AnyOffsets::Wide(offsets), segments) => self.rows(simd, offsets.words(), segments),
         }
     }
 }
 
 impl<const N: usize> Gather<'_, N> {
     #[inline(always)]
-    fn rows<W: Word>(self, words: &[W], segments: &[Segment]) {
+    fn rows<W: Word, S: Simd>(self, simd: S, words: &[W], segments: &[Segment]) {
         let Self { tile, block, table } = self;
         let block = RowBlock { segments, ..block };
         let Moved { payload, count, .. } = block.moved;
@@ -243,7 +243,7 @@ impl<const N: usize> Gather<'_, N> {
                     let row = &mut tile[at.tile + segment.tile..][..segment.length];
                     let from = &table[at.table + segment.table..][..segment.length];
                     match block.streams {
-                        Some(streams) => streams.copy(row.as_flattened_mut(), from.as_flattened()),
+                        Some(streams) => streams.copy(simd, row.as_flattened_mut(), from.as_flattened()),
                         None => copy(row, from),
                     }
                 }

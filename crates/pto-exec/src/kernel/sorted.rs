@@ -7,7 +7,7 @@
 
 use super::offsets::Word;
 use super::partition::{Buckets, Chunking, LOOK, Split, ask_ahead};
-use super::simd::{self, Backend, Simd, Streams, Task};
+use super::simd::{self, Backend, Portable, Simd, Streams, Task};
 
 /// A place in a bucket: an offset, and later the value, in its first bytes.
 type Place = [u8; 4];
@@ -114,7 +114,7 @@ fn hand_out_as<const N: usize>(
             simd::prefetch(region, place + 64 / PLACE_BYTES);
         }
         match streams {
-            Some(streams) => streams.copy(slots.as_flattened_mut(), found.as_flattened()),
+            Some(streams) => streams.copy(Portable, slots.as_flattened_mut(), found.as_flattened()),
             None => slots.copy_from_slice(found),
         }
         buckets.follow(&mut places);

@@ -13,12 +13,12 @@ use core::arch::x86_64::{
     _mm256_cmpeq_epi32, _mm256_cvtepu8_epi32, _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_ph,
     _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_min_epu32, _mm256_movemask_ps, _mm256_mul_epu32,
     _mm256_mullo_epi32, _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_setzero_si256, _mm256_srai_epi32,
-    _mm256_srli_epi64, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_xor_si256,
+    _mm256_srli_epi64, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_stream_si256, _mm256_sub_epi32, _mm256_xor_si256,
 };
 
 pub(super) use gather::gather4_landing;
 
-use super::{Landing, Simd, Streams, Task, portable};
+use super::{LINE, Landing, Line, Simd, Streams, Task, portable};
 use crate::kernel::modulus::Modulus;
 use crate::kernel::offsets::{KEEP, Word};
 
@@ -281,6 +281,19 @@ unsafe fn widened(bits: u16) -> __m128i {
 // SAFETY: `are_below` is the portable one. `keep` and `keep_values` keep the lanes of a mask that says `offset <= length - 1`;
 // their tails are the portable ones', behind what the body kept.
 unsafe impl Simd for Avx2 {
+    #[inline(always)]
+    fn stream_line(self, line: &mut Line, from: &[u8; LINE], _: &Streams) {
+        let (to, from) = (line.0.as_mut_ptr(), from.as_ptr());
+        // SAFETY: `self` proves AVX. Two loads read the 64 bytes of `from`, at any address. A `Line` is at a multiple of 64, so that
+        // both stores are aligned.
+        unsafe {
+            let parts = [0, 32].map(|at| _mm256_loadu_si256(from.add(at).cast()));
+            for (i, part) in parts.into_iter().enumerate() {
+                _mm256_stream_si256(to.add(32 * i).cast(), part);
+            }
+        }
+    }
+
     #[inline(always)]
     fn keep<W: Word>(self, words: &[W], base: u64, length: u64, kept: &mut [W], positions: &mut [u32]) -> usize {
         let Some(range) = narrow_range(base, length).filter(|_| W::BYTES == 4) else {

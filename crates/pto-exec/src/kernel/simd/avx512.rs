@@ -11,13 +11,13 @@ use core::arch::x86_64::{
     _mm512_maskz_compress_epi64, _mm512_max_epu32, _mm512_max_epu64, _mm512_min_epu32, _mm512_mul_epu32,
     _mm512_mullo_epi32, _mm512_permutex2var_epi32, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32,
     _mm512_setzero_si512, _mm512_srai_epi32, _mm512_srl_epi32, _mm512_srli_epi64, _mm512_storeu_si512,
-    _mm512_sub_epi32, _mm512_sub_epi64, _mm512_xor_si512,
+    _mm512_stream_si512, _mm512_sub_epi32, _mm512_sub_epi64, _mm512_xor_si512,
 };
 use core::mem::transmute;
 
 use super::avx2::{self, Avx2};
 use super::stream::LINE;
-use super::{Landing, Simd, Streams, Task, portable};
+use super::{Landing, Line, Simd, Streams, Task, portable};
 use crate::kernel::modulus::Modulus;
 use crate::kernel::offsets::Word;
 
@@ -251,6 +251,13 @@ unsafe fn remainders(words: __m512i, modulus: Modulus, signed: bool) -> __m512i 
 // behind what the body kept. `are_below` holds the largest words, 16 or 8 of them, against the limit: every word is in one of
 // the chunks or among the last ones.
 unsafe impl Simd for Avx512 {
+    #[inline(always)]
+    fn stream_line(self, line: &mut Line, from: &[u8; LINE], _: &Streams) {
+        // SAFETY: `self` proves AVX-512F. The load reads the 64 bytes of `from`, at any address. A `Line` is at a multiple of 64,
+        // as its store has to be.
+        unsafe { _mm512_stream_si512(line.0.as_mut_ptr().cast(), _mm512_loadu_si512(from.as_ptr().cast())) }
+    }
+
     #[inline(always)]
     fn are_below<W: Word>(self, words: &[W], limit: u64) -> bool {
         match u32::try_from(limit) {

@@ -19,7 +19,7 @@ use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 use avx512::{Avx512, Gathers};
 pub(crate) use portable::Portable;
-pub(crate) use stream::{LINE, Streams};
+pub(crate) use stream::{LINE, Line, StreamCopy, Streams};
 
 use super::modulus::Modulus;
 use super::offsets::Word;
@@ -117,6 +117,13 @@ pub(crate) unsafe trait Simd: Copy + Send + Sync {
         _: Option<&Streams>,
     ) -> usize {
         portable::gather4_landing(destination, table, words, landing)
+    }
+
+    /// Stores one line past the caches, in as few stores as there can be: until all of a line has come, it takes up one of the
+    /// places where lines wait. The [`Streams`] waits for it.
+    #[inline(always)]
+    fn stream_line(self, line: &mut Line, from: &[u8; LINE], _: &Streams) {
+        stream::stream_line(line, from);
     }
 
     /// The sum of two f16, given and returned as bits, rounded to nearest even.

@@ -4,8 +4,15 @@
 
 use core::marker::PhantomData;
 
+use super::{Simd, Task};
+
 /// Bytes of a cache line.
 pub(crate) const LINE: usize = 64;
+
+/// What a cache line holds, at the place of one.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C, align(64))]
+pub(crate) struct Line(pub(super) [u8; LINE]);
 
 /// The right to such stores. They are not ordered with others, so the end of this value waits for them: whoever learns
 /// afterwards that a transfer is done finds its data there.
@@ -24,20 +31,35 @@ impl Streams {
     /// # Panics
     /// If the lengths differ.
     #[inline(always)]
-    pub(crate) fn copy(&self, to: &mut [u8], from: &[u8]) {
+    pub(crate) fn copy<S: Simd>(&self, simd: S, to: &mut [u8], from: &[u8]) {
         assert!(to.len() == from.len(), "a copy has as many bytes as its original");
-        let head = to.as_ptr().align_offset(LINE).min(to.len());
-        let ((to_head, to), (from_head, from)) = (to.split_at_mut(head), from.split_at(head));
-        let ((lines, to_tail), (from_lines, from_tail)) = (to.as_chunks_mut::<LINE>(), from.as_chunks::<LINE>());
-        if head > 0 {
+        let (to_head, lines, to_tail) = bytemuck::pod_align_to_mut::<u8, Line>(to);
+        let (from_head, from) = from.split_at(to_head.len());
+        let (from_lines, from_tail) = from.split_at(lines.len() * LINE);
+        if !to_head.is_empty() {
             to_head.copy_from_slice(from_head);
         }
-        for (line, from) in lines.iter_mut().zip(from_lines) {
-            store(line, from);
+        for (line, from) in lines.iter_mut().zip(from_lines.as_chunks::<LINE>().0) {
+            simd.stream_line(line, from, self);
         }
         if !to_tail.is_empty() {
             to_tail.copy_from_slice(from_tail);
         }
+    }
+}
+
+/// Copies bytes past the caches.
+pub(crate) struct StreamCopy<'a> {
+    pub(crate) to: &'a mut [u8],
+    pub(crate) from: &'a [u8],
+}
+
+impl Task for StreamCopy<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        Streams::new().copy(simd, self.to, self.from);
     }
 }
 
@@ -51,15 +73,14 @@ impl Drop for Streams {
     }
 }
 
-/// Stores one line, which begins where lines do: [`Streams::copy`], the only caller, has cut it so.
+/// [`Simd::stream_line`] without more than the program was built for.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn store(line: &mut [u8; LINE], from: &[u8; LINE]) {
+pub(super) fn stream_line(line: &mut Line, from: &[u8; LINE]) {
     use core::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
-    let (to, from) = (line.as_mut_ptr(), from.as_ptr());
-    debug_assert!(to.align_offset(LINE) == 0);
-    // SAFETY: SSE2 is part of x86-64. Four loads read the 64 bytes of `from`, at any address. The caller has found `line`
-    // at a multiple of 64, so that its four stores are aligned, and holds the `Streams` that will wait for them.
+    let (to, from) = (line.0.as_mut_ptr(), from.as_ptr());
+    // SAFETY: SSE2 is part of x86-64. Four loads read the 64 bytes of `from`, at any address. A `Line` is at a multiple of 64,
+    // so that its four stores are aligned.
     unsafe {
         let parts = [0, 16, 32, 48].map(|at| _mm_loadu_si128(from.add(at).cast()));
         for (i, part) in parts.into_iter().enumerate() {
@@ -70,12 +91,13 @@ fn store(line: &mut [u8; LINE], from: &[u8; LINE]) {
 
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-fn store(line: &mut [u8; LINE], from: &[u8; LINE]) {
-    *line = *from;
+pub(super) fn stream_line(line: &mut Line, from: &[u8; LINE]) {
+    line.0 = *from;
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Backend;
     use super::*;
 
     #[test]
@@ -83,10 +105,12 @@ mod tests {
         let from: Vec<u8> = (0..=255).cycle().take(400).collect();
         for start in 1..=LINE {
             for length in (0..=70).chain([127, 128, 129, 191, 192, 193, 300]) {
-                let mut to = vec![0xee; start + length + 1];
-                Streams::new().copy(&mut to[start..start + length], &from[3..3 + length]);
-                assert_eq!(to[start..start + length], from[3..3 + length], "{start} {length}");
-                assert!(to[..start].iter().all(|byte| *byte == 0xee) && to[start + length] == 0xee);
+                for backend in Backend::available() {
+                    let mut to = vec![0xee; start + length + 1];
+                    backend.run(StreamCopy { to: &mut to[start..start + length], from: &from[3..3 + length] });
+                    assert_eq!(to[start..start + length], from[3..3 + length], "{start} {length} {backend:?}");
+                    assert!(to[..start].iter().all(|byte| *byte == 0xee) && to[start + length] == 0xee);
+                }
             }
         }
     }
