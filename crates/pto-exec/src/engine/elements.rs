@@ -450,7 +450,7 @@ fn save(backend: Backend, memory: &mut [u8], table: &[u8]) {
         memory.copy_from_slice(table);
     } else {
         // Past the caches, where the table is wanted.
-        backend.run(StreamCopy { to: memory, from: table });
+        backend.run(StreamCopy { streams: &Streams::new(), to: memory, from: table });
     }
 }
 

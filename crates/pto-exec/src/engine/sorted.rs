@@ -108,7 +108,7 @@ impl Sorted<'_> {
         let streams = engine.streams_out(words.len() * size);
         engine.each(tasks, |(words, found, tile)| {
             let streams = streams.then(Streams::new);
-            hand_out((size, streams.as_ref()), words, split, found, tile);
+            hand_out((engine.backend, size, streams.as_ref()), words, split, found, tile);
         });
         Ok(0)
     }

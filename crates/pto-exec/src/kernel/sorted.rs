@@ -7,7 +7,7 @@
 
 use super::offsets::Word;
 use super::partition::{Buckets, Chunking, LOOK, Split, ask_ahead};
-use super::simd::{self, Backend, Portable, Simd, Streams, Task};
+use super::simd::{self, Backend, Simd, StreamCopy, Streams, Task};
 
 /// A place in a bucket: an offset, and later the value, in its first bytes.
 type Place = [u8; 4];
@@ -83,21 +83,21 @@ fn look_up_as<const N: usize>(places: &mut [u8], table: &[u8]) {
 
 /// Hands the values of a region out to the lanes that were [sorted](sort) into it, past the caches if allowed.
 pub(crate) fn hand_out(
-    (size, streams): (usize, Option<&Streams>),
+    (backend, size, streams): (Backend, usize, Option<&Streams>),
     words: &[[u8; 4]],
     split: Split,
     (buckets, region): (&Buckets, &[u8]),
     tile: &mut [u8],
 ) {
     match size {
-        1 => hand_out_as::<1>(streams, words, split, (buckets, region), tile),
-        2 => hand_out_as::<2>(streams, words, split, (buckets, region), tile),
-        _ => hand_out_as::<4>(streams, words, split, (buckets, region), tile),
+        1 => hand_out_as::<1>((backend, streams), words, split, (buckets, region), tile),
+        2 => hand_out_as::<2>((backend, streams), words, split, (buckets, region), tile),
+        _ => hand_out_as::<4>((backend, streams), words, split, (buckets, region), tile),
     }
 }
 
 fn hand_out_as<const N: usize>(
-    streams: Option<&Streams>,
+    (backend, streams): (Backend, Option<&Streams>),
     all: &[[u8; 4]],
     split: Split,
     (buckets, region): (&Buckets, &[u8]),
@@ -114,7 +114,11 @@ fn hand_out_as<const N: usize>(
             simd::prefetch(region, place + 64 / PLACE_BYTES);
         }
         match streams {
-            Some(streams) => streams.copy(Portable, slots.as_flattened_mut(), found.as_flattened()),
+            Some(streams) => {
+                // On its own: with AVX-512 the compiler would put the gather instruction in the place of the loads above.
+                let (to, from) = (slots.as_flattened_mut(), found.as_flattened());
+                backend.run(StreamCopy { streams, to, from });
+            }
             None => slots.copy_from_slice(found),
         }
         buckets.follow(&mut places);

@@ -50,6 +50,7 @@ impl Streams {
 
 /// Copies bytes past the caches.
 pub(crate) struct StreamCopy<'a> {
+    pub(crate) streams: &'a Streams,
     pub(crate) to: &'a mut [u8],
     pub(crate) from: &'a [u8],
 }
@@ -59,7 +60,7 @@ impl Task for StreamCopy<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        Streams::new().copy(simd, self.to, self.from);
+        self.streams.copy(simd, self.to, self.from);
     }
 }
 
@@ -107,7 +108,8 @@ mod tests {
             for length in (0..=70).chain([127, 128, 129, 191, 192, 193, 300]) {
                 for backend in Backend::available() {
                     let mut to = vec![0xee; start + length + 1];
-                    backend.run(StreamCopy { to: &mut to[start..start + length], from: &from[3..3 + length] });
+                    let (to, from) = (&mut to[start..start + length], &from[3..3 + length]);
+                    backend.run(StreamCopy { streams: &Streams::new(), to, from });
                     assert_eq!(to[start..start + length], from[3..3 + length], "{start} {length} {backend:?}");
                     assert!(to[..start].iter().all(|byte| *byte == 0xee) && to[start + length] == 0xee);
                 }
