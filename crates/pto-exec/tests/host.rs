@@ -19,7 +19,7 @@ const GUARD: usize = 16;
 fn engines() -> &'static [Engine] {
     static ENGINES: OnceLock<Vec<Engine>> = OnceLock::new();
     ENGINES.get_or_init(|| {
-        // No transfer is cut into more parts than there are threads. Where tests share a process, the first has made them.
+        // No call has more threads than there are. Where tests share a process, the first has made them.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(8).build_global();
         let ways = [
             (1, Method::Direct),
@@ -627,7 +627,7 @@ fn the_memory_cap_holds_and_changes_nothing() {
     }
 }
 
-/// However many threads are asked for, there are no more parts than threads that there are.
+/// However many threads are asked for, there are no more than those of the pool and the caller.
 #[test]
 fn any_number_of_threads_may_be_asked_for() {
     let (lanes, rows) = (1 << 16, 1 << 10);

@@ -10,7 +10,7 @@
 //!   read and written once more, but then every part of the table is visited once, in cache.
 //!
 //! The rule, with the sizes that were measured (`docs/performance.md`):
-//! 1. What one thread does before others are awake does not pay for waking them ([`Work::pays_help`]): Direct.
+//! 1. What one thread does before others are awake does not pay for waking them ([`Work::pays_help`]): one thread.
 //! 2. A partition pays when the table is far beyond the second-level cache ([`SPILL`] times; half as often for a
 //!    scatter on one thread) and the near part of the last level ([`Caches::near_l3`]), when there are enough lanes to fill the
 //!    buckets ([`PARTITION_LANES`], or [`PARTITION_LANES_NEAR`] and one for each line of the table; [`BUCKET_LANES`]), and when lanes are spread. A gather is only sorted where the last level
@@ -30,27 +30,45 @@ use crate::kernel::cache::Caches;
 use crate::kernel::partition::BUCKET_LANES;
 use crate::kernel::simd::LINE;
 
-/// Lanes of an elementwise transfer below which nothing is asked: on any machine and from any table, one thread is quicker.
+/// Lanes of an elementwise transfer below which one thread is quicker, whatever the table: choosing a way must not take longer than
+/// going it.
 pub(crate) const PARALLEL_LANES: usize = 1 << 15;
 
-/// Nanoseconds on one thread from which on others help with a gather. Waking one takes 30 to 60 microseconds, and up to 200 on a
-/// shared machine; whoever gathers goes on meanwhile, piece by piece.
-pub(crate) const HELPED_GATHER: u64 = 100_000;
+/// Nanoseconds on one thread from which on others help with what is cut into pieces. Waking one takes 30 to 60 microseconds, up
+/// to 500 on a shared machine; the caller goes on meanwhile, piece by piece.
+pub(crate) const HELPED_PIECES: u64 = 100_000;
 
-/// As [`HELPED_GATHER`] for a scatter, whose parts are as many as threads: it waits for whoever comes late.
-pub(crate) const HELPED_SCATTER: u64 = 300_000;
+/// As [`HELPED_PIECES`] for what has as many parts as there are threads: whoever comes late is waited for.
+pub(crate) const HELPED_PARTS: u64 = 300_000;
 
-/// Lanes from which on several threads look whether all are in range.
-pub(crate) const LOOKED_LANES: usize = 1 << 21;
+/// Picoseconds that looking at a lane takes, about: 4 bytes of a stream.
+const LOOK_TIME: u64 = 100;
+
+/// Picoseconds that moving a byte of a row takes, about.
+const ROW_BYTE_TIME: u64 = 100;
+
+/// True if looking whether so many lanes are in range takes one thread so long that waking others pays.
+pub(crate) fn look_pays_help(lanes: usize) -> bool {
+    takes(lanes, LOOK_TIME, HELPED_PIECES)
+}
+
+/// True if gathering so many bytes of rows takes one thread so long that waking others pays.
+pub(crate) fn gathered_rows_pay_help(bytes: usize) -> bool {
+    takes(bytes, ROW_BYTE_TIME, HELPED_PIECES)
+}
+
+/// As [`gathered_rows_pay_help`] for a scatter.
+pub(crate) fn scattered_rows_pay_help(bytes: usize) -> bool {
+    takes(bytes, ROW_BYTE_TIME, HELPED_PARTS)
+}
+
+/// True if so many, each of so many picoseconds, take so many nanoseconds.
+fn takes(count: usize, picoseconds: u64, nanoseconds: u64) -> bool {
+    (count as u64).saturating_mul(picoseconds) / 1000 >= nanoseconds
+}
 
 /// Bytes of a table that one thread updates as fast as several can look for their lanes.
 pub(crate) const NEAR_BYTES: usize = 1 << 15;
-
-/// Payload bytes of a gather of rows from which on several threads are used, see [`HELPED_GATHER`].
-pub(crate) const GATHERED_BYTES: usize = 1 << 20;
-
-/// As [`GATHERED_BYTES`] for a scatter.
-pub(crate) const SCATTERED_BYTES: usize = 1 << 21;
 
 /// Lanes from which on a partition pays.
 pub(crate) const PARTITION_LANES: usize = 1 << 17;
@@ -120,8 +138,8 @@ pub(crate) struct Skew {
 }
 
 impl Work {
-    /// About how many picoseconds a lane takes on one thread; less for scatters into near tables, all of whose lanes each thread
-    /// reads.
+    /// About how many picoseconds a lane takes on one thread. For scatters into near tables it is what others could take off:
+    /// each thread reads all lanes.
     fn lane_time(&self) -> u64 {
         let [gathered, scattered] = match self.table_bytes {
             bytes if bytes <= NEAR_BYTES => [300, 300],
@@ -135,9 +153,8 @@ impl Work {
 
     /// True if one thread takes so long that waking others pays.
     pub(crate) fn pays_help(&self) -> bool {
-        let alone = (self.lanes as u64).saturating_mul(self.lane_time()) / 1000;
-        let least = if self.gathers { HELPED_GATHER } else { HELPED_SCATTER };
-        self.threads > 1 && self.lanes >= PARALLEL_LANES && alone >= least
+        let least = if self.gathers { HELPED_PIECES } else { HELPED_PARTS };
+        self.threads > 1 && takes(self.lanes, self.lane_time(), least)
     }
 
     /// True if a partition pays, provided that the lanes are spread.
@@ -250,7 +267,9 @@ mod tests {
         let least = |gathers, table_bytes| {
             let pays = |lanes| Work { lanes, table_bytes, gathers, ..WORK }.pays_help();
             let least = (0..1 << 21).step_by(1000).find(|lanes| pays(*lanes)).unwrap();
-            assert!(pays(1 << 40) && !Work { lanes: 1 << 40, threads: 1, ..WORK }.pays_help());
+            assert!(pays(1 << 40) && !Work { lanes: 1 << 40, table_bytes, gathers, threads: 1, ..WORK }.pays_help());
+            // Fewer are not asked about.
+            assert!(least > PARALLEL_LANES);
             least
         };
         let (near, l2, l3) = (NEAR_BYTES, MESH.l2, MESH.near_l3());
@@ -261,9 +280,9 @@ mod tests {
             sizes.map(|bytes| least(false, bytes)).to_vec(),
             pairs([1_000_000, 750_000, 231_000, 150_000, 75_000])
         );
-        // However slow the machine.
-        let tiny = Work { lanes: PARALLEL_LANES - 1, table_bytes: usize::MAX, ..WORK };
-        assert!(!tiny.pays_help());
+        assert!(look_pays_help(1_000_000) && !look_pays_help(999_999));
+        assert!(gathered_rows_pay_help(1_000_000) && !gathered_rows_pay_help(999_999));
+        assert!(scattered_rows_pay_help(3_000_000) && !scattered_rows_pay_help(2_999_999));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use core::slice::ChunksMut;
 
 use pto_isa::{Atomic, ElementType};
 
-use super::cost::{LOOKED_LANES, Method, NEAR_BYTES, PARALLEL_LANES, Work};
+use super::cost::{Method, NEAR_BYTES, PARALLEL_LANES, Work, look_pays_help};
 use super::hot::HotStart;
 use super::share::Sample;
 use super::{Engine, PIECE_BYTES, cuts};
@@ -24,13 +24,17 @@ pub(super) const LEAST_MEMORY: usize = 4 << 20;
 /// Lanes that are looked at and then carried out while they are in the first-level cache.
 const UNDO_LANES: usize = 4096;
 
+/// Lanes that a thread looks at, at a time.
+const LOOKED_PIECE: usize = 1 << 16;
+
 /// Bytes of a table that are merged at a time, a multiple of all elements' sizes.
 const MERGED_PART: usize = 1 << 14;
 
 impl Engine {
     /// True if a transfer gets more than the caller's thread, where that `pays` or a way with several was asked for.
     pub(super) fn is_helped(&self, pays: impl FnOnce() -> bool) -> bool {
-        self.workers() > 1 && self.method.map_or_else(pays, |method| method != Method::Direct)
+        // In this order: who wants one thread need not start the others.
+        self.method.map_or_else(pays, |method| method != Method::Direct) && self.workers() > 1
     }
 
     /// Looks at all lanes, if no policy says what to do with those out of range.
@@ -38,9 +42,9 @@ impl Engine {
         if lookup.resolver.bounds != Bounds::Checked {
             return Ok(());
         }
-        let outside = if self.is_helped(|| run.length >= LOOKED_LANES) {
-            let cuts = cuts(run.length, self.workers());
-            self.each(cuts, |(from, to)| self.count_outside(lookup, run.part(from, to))).into_iter().sum()
+        let outside = if self.is_helped(|| look_pays_help(run.length)) {
+            let pieces = self.pieces(run.length, LOOKED_PIECE);
+            self.each(pieces, |(from, to)| self.count_outside(lookup, run.part(from, to))).into_iter().sum()
         } else {
             self.count_outside(lookup, run)
         };
@@ -115,21 +119,36 @@ impl Engine {
         }
         let size = element.size() as usize;
         let out = Out { size, streams: self.streams_out(run.length.saturating_mul(size)) };
-        let pays_help = || Work { gathers: true, ..self.work(run.length, table.len()) }.pays_help();
+        let pays_help =
+            || run.length >= PARALLEL_LANES && Work { gathers: true, ..self.work(run.length, table.len()) }.pays_help();
         if !self.is_helped(pays_help) || run.payload.step != 1 {
             return self.gather_part((out, on_fault), &lookup, run, tile, table);
         }
-        let mut rest = &mut tile[run.payload.start * size..][..run.length * size];
+        let gather = |run: Run, tile: &mut [u8]| self.gather_part((out, on_fault), &lookup, run, tile, table);
+        self.gather_pieces(run, (PIECE_BYTES / size, size), tile, gather)
+    }
+
+    /// Gathers a run piece by piece, of at least so many lanes each, on several threads. Lanes, of elements of so many bytes, are
+    /// apart in the tile, of which each piece gets its own; returns how many were out of range.
+    pub(super) fn gather_pieces(
+        &self,
+        run: Run,
+        (least, size): (usize, usize),
+        tile: &mut [u8],
+        gather: impl Fn(Run, &mut [u8]) -> Result<usize, Outside> + Sync,
+    ) -> Result<usize, Outside> {
+        let mut rest = &mut tile[run.payload.start * size..];
         let mut tasks = Vec::new();
-        for (from, to) in self.pieces(run.length, PIECE_BYTES / size) {
-            let (mine, others) = core::mem::take(&mut rest).split_at_mut((to - from) * size);
+        for (from, to) in self.pieces(run.length, least) {
+            // The last row of a tile may end before its stride does.
+            let length = ((to - from) * run.payload.step * size).min(rest.len());
+            let (mine, others) = core::mem::take(&mut rest).split_at_mut(length);
             rest = others;
             let mut run = run.part(from, to);
             run.payload.start = 0;
             tasks.push((run, mine));
         }
-        let outside = self.each(tasks, |(run, tile)| self.gather_part((out, on_fault), &lookup, run, tile, table));
-        outside.into_iter().sum()
+        self.each(tasks, |(run, tile)| gather(run, tile)).into_iter().sum()
     }
 
     fn gather_part(
@@ -225,10 +244,10 @@ impl Scatter<'_> {
     /// them out alone need not read them twice.
     fn shared_look(&self) -> Option<Result<Vec<Moved<'_>>, Outside>> {
         let Self { engine, ref lookup, run, .. } = *self;
-        if self.index_bytes() <= Caches::get().l2 || !engine.is_helped(|| run.length >= LOOKED_LANES) {
+        if self.index_bytes() <= Caches::get().l2 || !engine.is_helped(|| look_pays_help(run.length)) {
             return None;
         }
-        let looked = engine.each(cuts(run.length, engine.workers()), |(from, to)| {
+        let looked = engine.each(engine.pieces(run.length, LOOKED_PIECE), |(from, to)| {
             let part = run.part(from, to);
             let offsets = lookup.check_whole(engine.backend, part)?;
             Some(offsets.map(|offsets| Moved::whole(part, offsets)))

@@ -17,7 +17,7 @@ pub(crate) use crate::kernel::elements::Outside;
 use crate::kernel::simd::Backend;
 use cost::Method;
 pub(crate) use elements::OnFault;
-use help::with_help;
+use help::Helpers;
 use scratch::Scratch;
 
 /// Pieces of a transfer for each thread, at most.
@@ -51,6 +51,7 @@ pub struct Engine {
     /// Few lanes are carried out on the spot, without the kernels that a caller has asked for.
     takes_few: bool,
     scratch: Scratch,
+    helpers: Helpers,
 }
 
 impl Default for Engine {
@@ -72,6 +73,7 @@ impl Engine {
             method: None,
             takes_few: true,
             scratch: Scratch::default(),
+            helpers: Helpers::default(),
         }
     }
 
@@ -84,8 +86,8 @@ impl Engine {
 
     /// The same with at most this many threads at work in a call. One means the caller's own.
     ///
-    /// Small transfers stay on the caller's thread whatever this is, and no transfer is cut into more parts than there are
-    /// threads for.
+    /// Small transfers stay on the caller's thread whatever this is, and there are never more threads than the pool has, and the
+    /// caller.
     #[must_use]
     pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
         self.threads = threads;
@@ -198,7 +200,7 @@ impl Engine {
             }
         };
         // The caller is one of the workers: it need not be woken, and has begun before the others have been.
-        with_help(workers - 1, &work);
+        self.helpers.call(workers - 1, &work);
         let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         results.sort_unstable_by_key(|(i, _)| *i);
         results.into_iter().map(|(_, result)| result).collect()
@@ -209,4 +211,50 @@ impl Engine {
 fn cuts(count: usize, parts: usize) -> Vec<(usize, usize)> {
     let parts = parts.min(count).max(1);
     (0..parts).map(|i| (count * i / parts, count * (i + 1) / parts)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn engine(threads: usize) -> Engine {
+        Engine::new().with_threads(NonZeroUsize::new(threads).unwrap())
+    }
+
+    #[test]
+    fn pieces_follow_each_other_and_none_is_short() {
+        for (count, least) in
+            [(0, 1), (1, 1), (31, 1), (1000, 1), (1000, 300), (1000, 1001), (1 << 20, 0), (1 << 20, 1 << 14)]
+        {
+            let pieces = engine(2).pieces(count, least);
+            assert!(
+                pieces
+                    .iter()
+                    .map(|(from, _)| *from)
+                    .eq([0].into_iter().chain(pieces.iter().map(|(_, to)| *to)).take(pieces.len()))
+            );
+            assert_eq!(pieces.last().map(|(_, to)| *to), Some(count));
+            assert!(pieces.len() == 1 || pieces.iter().all(|(from, to)| to - from >= least.max(1)));
+            let most = (count / least.max(1)).clamp(1, 2 * PIECES);
+            assert_eq!(pieces.len(), most, "{count} by {least}");
+        }
+        // A method makes small transfers go as large ones.
+        assert_eq!(engine(2).with_method(Method::Owned).pieces(100, 50).len(), 2 * PIECES);
+        assert_eq!(engine(1).pieces(1 << 20, 1).len(), PIECES);
+    }
+
+    #[test]
+    fn another_thread_helps() {
+        let met = AtomicUsize::new(0);
+        // Each item waits for the other.
+        let both = engine(2).each(vec!['a', 'b'], |item| {
+            met.fetch_add(1, Ordering::AcqRel);
+            while met.load(Ordering::Acquire) < 2 {
+                std::thread::yield_now();
+            }
+            item
+        });
+        assert_eq!(both, ['a', 'b']);
+    }
 }

@@ -2,7 +2,7 @@
 
 use pto_isa::{Atomic, ElementType};
 
-use super::cost::{GATHERED_BYTES, Method, SCATTERED_BYTES, SPILL, STREAMED_ROW, STREAMED_ROWS};
+use super::cost::{Method, SPILL, STREAMED_ROW, STREAMED_ROWS, gathered_rows_pay_help, scattered_rows_pay_help};
 use super::elements::split_parts;
 use super::share::Sample;
 use super::{Engine, PIECE_BYTES};
@@ -63,7 +63,7 @@ impl Engine {
             AddressMap::Rows { stride } if reach > 0 && reach as u64 <= stride => stride as usize,
             _ => return Ok(scatter(lookup, table)),
         };
-        if !self.is_helped(|| bytes(run, segments, size) >= SCATTERED_BYTES) {
+        if !self.is_helped(|| scattered_rows_pay_help(bytes(run, segments, size))) {
             return Ok(scatter(lookup, table));
         }
         let parts = Sample::draw(self.backend, Lookup { map: &AddressMap::Linear, ..lookup }, run)
@@ -99,19 +99,10 @@ impl Engine {
         };
         let reach = segments.iter().map(|segment| segment.tile + segment.length).max().unwrap_or(0);
         let apart = reach > 0 && reach <= run.payload.step;
-        if !apart || !self.is_helped(|| bytes >= GATHERED_BYTES) {
+        if !apart || !self.is_helped(|| gathered_rows_pay_help(bytes)) {
             return Ok(collect(run, tile));
         }
-        let mut rest = &mut tile[run.payload.start * size..];
-        let mut tasks = Vec::new();
-        for (from, to) in self.pieces(run.length, PIECE_BYTES / (bytes / run.length.max(1)).max(1)) {
-            let length = ((to - from) * run.payload.step * size).min(rest.len());
-            let (mine, others) = core::mem::take(&mut rest).split_at_mut(length);
-            rest = others;
-            let mut run = run.part(from, to);
-            run.payload.start = 0;
-            tasks.push((run, mine));
-        }
-        Ok(self.each(tasks, |(run, tile)| collect(run, tile)).into_iter().sum())
+        let least = PIECE_BYTES / (bytes / run.length.max(1)).max(1);
+        self.gather_pieces(run, (least, size), tile, |run, tile| Ok(collect(run, tile)))
     }
 }

@@ -16,8 +16,7 @@ use core::arch::x86_64::{
 use core::mem::transmute;
 
 use super::avx2::{self, Avx2};
-use super::stream::LINE;
-use super::{Landing, Line, Simd, Streams, Task, portable};
+use super::{LINE, Landing, Line, Simd, Streams, Task, portable};
 use crate::kernel::modulus::Modulus;
 use crate::kernel::offsets::Word;
 

@@ -108,9 +108,9 @@ mod tests {
             for length in (0..=70).chain([127, 128, 129, 191, 192, 193, 300]) {
                 for backend in Backend::available() {
                     let mut to = vec![0xee; start + length + 1];
-                    let (to, from) = (&mut to[start..start + length], &from[3..3 + length]);
-                    backend.run(StreamCopy { streams: &Streams::new(), to, from });
-                    assert_eq!(to[start..start + length], from[3..3 + length], "{start} {length} {backend:?}");
+                    let from = &from[3..3 + length];
+                    backend.run(StreamCopy { streams: &Streams::new(), to: &mut to[start..start + length], from });
+                    assert_eq!(to[start..start + length], *from, "{start} {length} {backend:?}");
                     assert!(to[..start].iter().all(|byte| *byte == 0xee) && to[start + length] == 0xee);
                 }
             }
