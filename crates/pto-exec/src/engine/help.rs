@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// How long the caller looks whether helpers are done, before it sleeps: as long as waking it would take.
-const PATIENCE: Duration = Duration::from_micros(50);
+/// How long the caller looks whether helpers are done, before it sleeps: as long as their last piece and waking it would take.
+const PATIENCE: Duration = Duration::from_micros(200);
 
 /// Helpers that may have been asked for and not have come, before nobody else is asked: where all threads are busy none comes for
 /// long, and each takes memory.
