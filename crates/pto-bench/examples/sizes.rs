@@ -1,5 +1,5 @@
-//! The engine, on one thread unless said, against the plain loop at every number of lanes: where a call costs more than what it does. Prints
-//! comma-separated values: the median of several turns, in nanoseconds per call, and how many times as fast.
+//! The engine, on one thread unless said, against the plain loop at every number of lanes: where a call costs more than what
+//! it does. Prints comma-separated values: the median of several turns, in nanoseconds per call, and how many times as fast.
 //!
 //! Lanes are the powers of two and what lies halfway between them. The plain loop is measured twice, as a function that is
 //! called (`plain`) and compiled into the measuring loop (`inlined`), as the call of the engine is. Which of the two is

@@ -13,13 +13,15 @@
 //! 1. What one thread does before others are awake does not pay for waking them ([`Work::pays_help`]): one thread.
 //! 2. A partition pays when the table is far beyond the second-level cache ([`SPILL`] times; half as often for a
 //!    scatter on one thread) and the near part of the last level ([`Caches::near_l3`]), when there are enough lanes to fill the
-//!    buckets ([`PARTITION_LANES`], or [`PARTITION_LANES_NEAR`] and one for each line of the table; [`BUCKET_LANES`]), and when lanes are spread. A gather is only sorted where the last level
-//!    is far: a near one answers single loads as quickly as they can be sorted. A scatter on one thread, which shares the second pass with nobody, and a gather, which takes a third one, want more lanes of each
-//!    thread, the fewer the larger the table is ([`FILL`], [`FILL_GATHERED`]). If more than an eighth of a sample repeats
-//!    other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread would
-//!    have most of the work left to do after all have sorted.
-//! 3. Otherwise Merged with several threads, where that may be: with tables of the threads' own that take [`MERGED_BYTES`] for each lane at the most and stay at hand, each in the second-level cache, or all of them in half
-//!    of the near part of the last level.
+//!    buckets ([`PARTITION_LANES`], or [`PARTITION_LANES_NEAR`] and one for each line of the table; [`BUCKET_LANES`]), and when
+//!    lanes are spread. A gather is only sorted where the last level is far: a near one answers single loads as quickly as they
+//!    can be sorted. A scatter on one thread, which shares the second pass with nobody, and a gather, which takes a third one,
+//!    want more lanes of each thread, the fewer the larger the table is ([`FILL`], [`FILL_GATHERED`]). If more than an eighth of
+//!    a sample repeats other lanes of it, the hot slots are in cache anyway; if one bucket gets more than half of it, one thread
+//!    would have most of the work left to do after all have sorted.
+//! 3. Otherwise Merged with several threads, where that may be: with tables of the threads' own that take [`MERGED_BYTES`] for
+//!    each lane at the most and stay at hand, each in the second-level cache, or all of them in half of the near part of the last
+//!    level.
 //! 4. Otherwise Owned with several threads, unless the table is within the first-level cache ([`NEAR_BYTES`]), where one thread
 //!    updates it as fast as lanes can be read, or more than seven eighths of a sample go to one slot, which leaves nothing for the
 //!    others to do; Direct with one.

@@ -31,12 +31,6 @@ const LOOKED_PIECE: usize = 1 << 16;
 const MERGED_PART: usize = 1 << 14;
 
 impl Engine {
-    /// True if a transfer gets more than the caller's thread, where that `pays` or a way with several was asked for.
-    pub(super) fn is_helped(&self, pays: impl FnOnce() -> bool) -> bool {
-        // In this order: who wants one thread need not start the others.
-        self.method.map_or_else(pays, |method| method != Method::Direct) && self.workers() > 1
-    }
-
     /// Looks at all lanes, if no policy says what to do with those out of range.
     pub(crate) fn check_lanes(&self, lookup: &Lookup<'_>, run: Run) -> Result<(), Outside> {
         if lookup.resolver.bounds != Bounds::Checked {

@@ -1,8 +1,8 @@
 //! Work that other threads may help with.
 //!
 //! Waking a thread takes 30 to 60 microseconds where a machine saves power, up to 500 where others share it: one thread gathers a
-//! hundred thousand lanes meanwhile. A scope waits for all that it has spawned, begun or not. Here the caller works until nothing is left to do, then shuts the door: whoever
-//! comes later finds it shut and goes away, and the caller waits for those inside only.
+//! hundred thousand lanes meanwhile. A scope waits for all that it has spawned, begun or not. Here the caller works until nothing is
+//! left to do, then shuts the door: whoever comes later finds it shut and goes away, and the caller waits for those inside only.
 #![expect(unsafe_code, reason = "a helper borrows what the caller has on its stack, for as long as the caller says")]
 
 use core::any::Any;
@@ -98,8 +98,8 @@ impl Door {
             return;
         }
         let _leaving = Leaving(self);
-        // SAFETY: this helper is counted in and the door was not shut: `Shutting` waits for it, before the call ends in any way, and
-        // what the work borrows outlives that.
+        // SAFETY: this helper is counted in and the door was not shut: `Shutting` waits for it, before the call ends in any way,
+        // and what the work borrows outlives that.
         let work = unsafe { &*self.work };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
             *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);

@@ -170,6 +170,12 @@ impl Engine {
         self.threads.get().min(rayon::current_num_threads() + outside)
     }
 
+    /// True if a transfer gets more than the caller's thread, where that `pays` or a way with several was asked for.
+    fn is_helped(&self, pays: impl FnOnce() -> bool) -> bool {
+        // In this order: who wants one thread need not start the others.
+        self.method.map_or_else(pays, |method| method != Method::Direct) && self.workers() > 1
+    }
+
     /// The work of a scatter, for the cost rule.
     fn work(&self, lanes: usize, table_bytes: usize) -> cost::Work {
         cost::Work { lanes, table_bytes, threads: self.workers(), caches: Caches::get(), gathers: false, merges: false }
