@@ -28,6 +28,7 @@
 //!
 //! Rows are Owned or Direct: a row that is worth its own cache lines gains nothing from being copied twice.
 
+use crate::kernel::apply::Asks;
 use crate::kernel::cache::Caches;
 use crate::kernel::partition::BUCKET_LANES;
 use crate::kernel::simd::LINE;
@@ -90,6 +91,9 @@ pub(crate) const FILL_GATHERED: usize = 1 << 26;
 
 /// Lanes for each line of a table from which on the lines are asked for in order.
 pub(crate) const IN_ORDER: usize = 2;
+
+/// Lanes for each line of a table from which on none is asked for, where the last level is near.
+pub(crate) const REVISITED: usize = 32;
 
 /// Bytes of such tables for each lane, all together, up to which they pay.
 pub(crate) const MERGED_BYTES: usize = 2;
@@ -186,10 +190,22 @@ impl Work {
         self.caches.buckets(self.table_bytes)
     }
 
-    /// True if a thread asks for its next part of the table, in order, while it goes through one: memory is quicker so, but lines
-    /// that no lane goes to come along. Where the last level is far, that gains as much as it costs.
-    pub(crate) fn asks_in_order(&self) -> bool {
-        !self.caches.is_l3_far() && self.lanes / IN_ORDER >= self.table_bytes / LINE
+    /// What a thread asks for while it carries out the `bucket`-th part of the table, of so many. Threads take parts from a queue,
+    /// and so mostly by turns.
+    ///
+    /// The next part in order, where the last level is near and the second one small: memory is quicker so, but lines that no lane
+    /// goes to come along. Elsewhere that gains as much as it costs, or less.
+    pub(crate) fn asks(&self, bucket: usize, buckets: usize) -> Asks {
+        let visits = |times: usize| self.lanes / times >= self.table_bytes / LINE;
+        match () {
+            () if self.caches.is_l3_far() => Asks::Slots,
+            () if visits(REVISITED) => Asks::Nothing,
+            () if visits(IN_ORDER) && !self.caches.brings_in_time() => Asks::InOrder {
+                is_first: bucket < self.threads,
+                next: (bucket + self.threads < buckets).then_some(self.threads),
+            },
+            () => Asks::Slots,
+        }
     }
 
     /// True if tables of the threads' own pay, where they [may be](Self::merges): each is at hand, and clearing and merging them
@@ -320,10 +336,20 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_asked_for_in_order_where_most_are_wanted_and_the_last_level_is_near() {
-        let work = Work { caches: CHIPLET, lanes: 2 << 20, ..WORK };
-        assert!(work.asks_in_order() && !Work { lanes: (2 << 20) - 1, ..work }.asks_in_order());
-        assert!(!Work { caches: MESH, lanes: 1 << 30, ..work }.asks_in_order());
+    fn what_is_asked_for_depends_on_visits_a_line_and_the_second_level() {
+        let (lines, in_order) = (WORK.table_bytes / LINE, |is_first, next| Asks::InOrder { is_first, next });
+        let small = |lanes| Work { caches: CHIPLET, lanes, ..WORK };
+        let large = |lanes| Work { caches: Caches { l2: 1 << 20, ..CHIPLET }, lanes, ..WORK };
+        let asks = |work: Work, bucket| work.asks(bucket, 64);
+        assert_eq!(asks(small(IN_ORDER * lines), 0), in_order(true, Some(2)));
+        assert_eq!(asks(small(IN_ORDER * lines), 61), in_order(false, Some(2)));
+        assert_eq!(asks(small(IN_ORDER * lines), 62), in_order(false, None));
+        assert_eq!(asks(small(IN_ORDER * lines - 1), 0), Asks::Slots);
+        assert_eq!(asks(large(IN_ORDER * lines), 0), Asks::Slots);
+        let often = REVISITED * lines;
+        assert_eq!((asks(small(often), 0), asks(large(often), 0)), (Asks::Nothing, Asks::Nothing));
+        assert_eq!((asks(small(often - 1), 0), asks(large(often - 1), 0)), (in_order(true, Some(2)), Asks::Slots));
+        assert_eq!(asks(Work { lanes: 1 << 40, ..WORK }, 0), Asks::Slots);
     }
 
     #[test]

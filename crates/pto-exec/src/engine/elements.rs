@@ -9,7 +9,6 @@ use super::hot::HotStart;
 use super::share::Sample;
 use super::{Engine, PIECE_BYTES, cuts};
 use crate::kernel::address::AddressMap;
-use crate::kernel::apply::Asks;
 use crate::kernel::bounds::{Bounds, Part};
 use crate::kernel::cache::Caches;
 use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run};
@@ -438,20 +437,12 @@ impl Scatter<'_> {
         }
         let entry = entry_bytes(kernel.size());
         let buckets: Vec<_> = table.chunks_mut(split.bucket_length() * kernel.size()).enumerate().collect();
-        let (count, threads) = (buckets.len(), work.threads);
-        let asks_in_order = work.asks_in_order();
+        let count = buckets.len();
         engine.each(buckets, |(bucket, table): (usize, &mut [u8])| {
-            // Threads take parts from a queue, and so mostly by turns.
-            let asks = match asks_in_order {
-                true => {
-                    Asks::InOrder { is_first: bucket < threads, next: (bucket + threads < count).then_some(threads) }
-                }
-                false => Asks::Slots,
-            };
             let pieces = partitions.iter().flat_map(|(region, buckets, _)| {
                 buckets.pieces(bucket).map(|piece| &region[piece.start * entry..piece.end * entry])
             });
-            kernel.apply(engine.backend, table, &pieces.collect::<Vec<_>>(), asks);
+            kernel.apply(engine.backend, table, &pieces.collect::<Vec<_>>(), work.asks(bucket, count));
         });
         Ok(outside)
     }

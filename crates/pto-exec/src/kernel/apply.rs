@@ -2,6 +2,7 @@
 
 use core::marker::PhantomData;
 
+use super::cache::Caches;
 use super::combine::Combine;
 use super::partition::{Entry, WRITTEN_OUT, entry_bytes};
 use super::simd::{self, LINE, Simd, Task};
@@ -10,6 +11,8 @@ use super::transfer::{AHEAD, FAR};
 /// What is asked for while a bucket is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
+    /// Nothing: each line is visited so often that few visits find it far away.
+    Nothing,
     /// The slots of entries that come soon.
     Slots,
     /// The lines of another part of the table, in order, a few with every eight entries: all but some of the last ones, if
@@ -38,7 +41,9 @@ impl<const N: usize, C: Combine<N>> Task for Apply<'_, N, C> {
     fn run<S: Simd>(self, simd: S) {
         let Self { table, pieces, asks, .. } = self;
         let entries = |i: usize| pieces.get(i).map_or(&[][..], |piece| bytemuck::cast_slice::<_, Entry<N>>(piece));
-        let asks_slots = !matches!(asks, Asks::InOrder { is_first: false, .. });
+        let asks_slots = matches!(asks, Asks::Slots | Asks::InOrder { is_first: true, .. });
+        // As for scatters in source order.
+        let asks_to_write = asks_slots && !C::READS && Caches::get().is_l3_far();
         let mut lines = Lines::of::<N>(table.len(), asks, pieces);
         let mut piece = entries(0);
         if asks_slots {
@@ -56,6 +61,7 @@ impl<const N: usize, C: Combine<N>> Task for Apply<'_, N, C> {
             ];
             for (entries, near, far) in parts {
                 let far = if asks_slots { far } else { &[] };
+                let near = if asks_to_write { near } else { &[] };
                 combine_ahead::<N, C, S>(simd, table, entries, [near, far, later], &mut lines);
                 later = from(later, entries.len());
             }
@@ -118,7 +124,7 @@ fn combine_ahead<'a, const N: usize, C: Combine<N>, S: Simd>(
         if let Some(far) = ahead(far, i) {
             far.iter().for_each(|entry| simd::prefetch_far(table, entry.slot()));
         }
-        if let (false, Some(near)) = (C::READS, ahead(near, i)) {
+        if let Some(near) = ahead(near, i) {
             near.iter().for_each(|entry| simd::prefetch_write(table, entry.slot()));
         }
         for entry in step {
@@ -147,8 +153,13 @@ mod tests {
             let mut expected = [0u32; 100];
             (0..3).flat_map(|i| (0..count).map(move |k| k + i)).for_each(|k| expected[k * 37 % 100] += k as u32);
             let in_order = |is_first, next| Asks::InOrder { is_first, next };
-            for asks in [Asks::Slots, in_order(true, Some(1)), in_order(false, Some(usize::MAX)), in_order(false, None)]
-            {
+            for asks in [
+                Asks::Nothing,
+                Asks::Slots,
+                in_order(true, Some(1)),
+                in_order(false, Some(usize::MAX)),
+                in_order(false, None),
+            ] {
                 for backend in Backend::available() {
                     let mut table = [[0; 4]; 100];
                     let combine = PhantomData::<Add<u32>>;

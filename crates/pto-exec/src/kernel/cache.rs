@@ -2,7 +2,7 @@
 //!
 //! Everything was measured on two kinds of machines (`docs/performance.md`): one whose cores have a large second-level cache
 //! of their own and share a last level with many others, far away (a mesh: Sapphire and Emerald Rapids, Ice Lake servers), and one whose
-//! cores have a small second level and share a last level with few others, close by (a chiplet: Zen 3).
+//! cores share a last level with few others, close by (a chiplet), with a small second level (Zen 3) or a large one (Zen 4).
 
 use std::fs::read_to_string;
 use std::sync::OnceLock;
@@ -38,19 +38,29 @@ impl Caches {
         !self.is_chiplet && (self.l3 > self.l2.saturating_mul(64) || self.l3 > LARGEST_RING)
     }
 
-    /// Bytes of a table that is at hand in the last level, whatever else is.
-    pub(crate) fn near_l3(&self) -> usize {
-        (self.l3 / 4).min(8 << 20)
+    /// True if the last level is near and the second one large: lines that are asked for into it come in time and stay there. So
+    /// they do on Zen 4; on Zen 3 that was not so, or not tried.
+    pub(crate) fn brings_in_time(&self) -> bool {
+        !self.is_l3_far() && self.is_l2_large()
     }
 
-    /// Into how many parts a table of so many bytes is sorted. A part should fit the second-level cache; but with twice as many
-    /// write streams sorting takes longer, where the second level is large and the last one far a sixth to a half
-    /// (`docs/performance.md`).
+    fn is_l2_large(&self) -> bool {
+        self.l2 >= 1 << 20
+    }
+
+    /// Bytes of a table that is at hand in the last level, whatever else is.
+    pub(crate) fn near_l3(&self) -> usize {
+        if self.brings_in_time() { self.l3 / 2 } else { (self.l3 / 4).min(8 << 20) }
+    }
+
+    /// Into how many parts a table of so many bytes is sorted. A part should fit the second-level cache, and leave room for what
+    /// passes through it; but with twice as many write streams sorting takes longer, where the second level is large and the
+    /// last one far a sixth to a half (`docs/performance.md`).
     pub(crate) fn buckets(&self, table_bytes: usize) -> usize {
-        if self.is_l3_far() && self.l2 >= 1 << 20 {
+        if self.is_l3_far() && self.is_l2_large() {
             return LEAST_BUCKETS;
         }
-        let parts = table_bytes.div_ceil(self.l2.max(1)).min(MOST_BUCKETS);
+        let parts = table_bytes.div_ceil(self.l2.clamp(1, 512 << 10)).min(MOST_BUCKETS);
         parts.next_power_of_two().max(LEAST_BUCKETS)
     }
 
@@ -117,12 +127,19 @@ mod tests {
         assert!(!Caches { l3: 96 << 20, ..chiplet }.is_l3_far());
         assert_eq!((mesh.is_l3_far(), mesh.near_l3()), (true, 8 << 20));
         assert_eq!((chiplet.is_l3_far(), chiplet.near_l3()), (false, 8 << 20));
-        assert_eq!((Caches::USUAL.is_l3_far(), Caches::USUAL.near_l3()), (false, 4 << 20));
+        assert_eq!((Caches::USUAL.is_l3_far(), Caches::USUAL.near_l3()), (false, 8 << 20));
+        let large = Caches { l2: 1 << 20, ..chiplet };
+        assert_eq!((large.is_l3_far(), large.near_l3()), (false, 16 << 20));
+        assert_eq!(
+            [mesh, small_mesh, chiplet, large].map(|caches| caches.brings_in_time()),
+            [false, false, false, true]
+        );
         let buckets = |caches: Caches| [16, 32, 64, 65, 256, 1024].map(|mega| caches.buckets(mega << 20));
         assert_eq!(buckets(mesh), [64; 6]);
         assert_eq!(buckets(Caches { l2: 256 << 10, l3: 35 << 20, is_chiplet: false }), [64, 128, 128, 128, 128, 128]);
         assert_eq!(buckets(chiplet), [64, 64, 128, 128, 128, 128]);
-        assert_eq!(buckets(Caches::USUAL), [64, 64, 64, 128, 128, 128]);
+        assert_eq!(buckets(Caches { l2: 1 << 20, ..chiplet }), [64, 64, 128, 128, 128, 128]);
+        assert_eq!(buckets(Caches::USUAL), [64, 64, 128, 128, 128, 128]);
         assert_eq!(Caches { l2: 0, l3: 0, is_chiplet: false }.buckets(usize::MAX), 128);
     }
 }

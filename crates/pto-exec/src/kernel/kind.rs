@@ -274,7 +274,7 @@ impl<const N: usize, C: Combine<N>, W: Word> Task for Scatter<'_, N, C, W> {
     fn run<S: Simd>(self, simd: S) {
         let Self { table, offsets, moved, tile, .. } = self;
         match moved.positions {
-            None => transfer::scatter::<N, C, W, S>(simd, table, offsets, tile, moved.payload),
+            None => transfer::scatter::<N, C, W, S>(simd, table, (offsets, offsets.words()), tile, moved.payload),
             Some(positions) => {
                 transfer::scatter_some::<N, C, W, S>(simd, table, offsets, tile, moved.payload, positions);
             }
@@ -297,13 +297,13 @@ impl<const N: usize, C: Combine<N>> Task for ScatterLooking<'_, N, C> {
     fn run<S: Simd>(self, simd: S) -> bool {
         let Self { table, lanes: WholeLanes { words, capacity }, values, kind, .. } = self;
         // All values are handed over each time, so that the next block's can be asked for.
-        for (i, words) in words.chunks(BLOCK).enumerate() {
-            let Some(offsets) = Offsets::look(simd, words, capacity) else { return false };
+        for (i, block) in words.chunks(BLOCK).enumerate() {
+            let Some(offsets) = Offsets::look(simd, block, capacity) else { return false };
             let run = Strided { start: i * BLOCK, step: 1 };
-            if kind == Table::Own && !may_merge::<N, C>(&values[run.start..][..words.len()]) {
+            if kind == Table::Own && !may_merge::<N, C>(&values[run.start..][..block.len()]) {
                 return false;
             }
-            transfer::scatter::<N, C, _, S>(simd, table, offsets, values, run);
+            transfer::scatter::<N, C, _, S>(simd, table, (offsets, &words[run.start..]), values, run);
         }
         true
     }

@@ -86,9 +86,8 @@ pub(crate) struct Chunking {
 impl Chunking {
     /// Enough for this many lanes, whatever their buckets.
     ///
-    /// A bucket leaves a chunk once it has no room for another [`LOOK`], so that each but the last holds
-    /// [`filled`](Self::filled) entries at least. One of `n` lanes that starts at entry `s` of its first chunk takes
-    /// `(n + s) / filled + 1` chunks at the most, and the starts of all buckets add up to less than half of them.
+    /// A bucket of `n` lanes that starts at entry `s` of its first chunk takes `(n + s) / chunk + 1` chunks, and the starts of all
+    /// buckets add up to less than half of theirs.
     ///
     /// # Panics
     /// If the number of buckets is not one of those that there may be.
@@ -96,7 +95,7 @@ impl Chunking {
         assert!(buckets.is_power_of_two() && (LEAST_BUCKETS..=MOST_BUCKETS).contains(&buckets));
         let chunk = (lanes / (buckets * CHUNKS)).clamp(SMALLEST_CHUNK, LARGEST_CHUNK);
         let chunk = 1 << chunk.ilog2();
-        Self { chunk, count: lanes / (chunk - LOOK) + 1 + buckets + buckets / 2, buckets }
+        Self { chunk, count: lanes / chunk + 1 + buckets + buckets / 2, buckets }
     }
 
     /// Entries of a chunk.
@@ -114,20 +113,16 @@ impl Chunking {
         self.buckets
     }
 
-    /// Entries after which a chunk is left.
-    fn filled(self) -> usize {
-        self.chunk - LOOK
-    }
-
     /// Where the first chunk of a bucket begins to be used. Streams that start at the same place of their chunks would compete
     /// for the same sets of the cache.
     fn start(self, bucket: usize) -> usize {
-        bucket * self.chunk + self.filled() * bucket / self.buckets
+        bucket * self.chunk + self.chunk * bucket / self.buckets
     }
 
     /// Where the first chunk of each bucket begins to be used.
     fn starts(self) -> Places {
-        Places { at: core::array::from_fn(|bucket| if bucket < self.buckets { self.start(bucket) as u32 } else { 0 }) }
+        let start = |bucket| if bucket < self.buckets { self.start(bucket) as u32 } else { 0 };
+        Places { at: core::array::from_fn(start) }
     }
 }
 
@@ -167,41 +162,47 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// The place in a bucket, which moves on by one.
+    /// Visits the place in a bucket, which then moves on by one; from the last of a chunk, of so many entries, to where `next`
+    /// says. The visit comes first: what it needs would have to be kept beyond the call.
     #[inline(always)]
-    pub(super) fn take(&mut self, bucket: usize) -> usize {
-        let place = &mut self.at[bucket % MOST_BUCKETS];
-        *place += 1;
-        *place as usize - 1
-    }
-
-    /// Moves places that have no room for another [`LOOK`] in their chunk to where `next` says. To be called after that many.
-    #[inline(always)]
-    pub(super) fn settle(&mut self, chunking: Chunking, next: impl FnMut(u32) -> u32) {
-        let (within, filled) = (chunking.chunk as u32 - 1, chunking.filled() as u32);
-        // In groups whose length the compiler knows.
-        let groups = &mut self.at.as_chunks_mut::<LEAST_BUCKETS>().0[..chunking.buckets / LEAST_BUCKETS];
-        // The largest of all first: mostly there is none.
-        if groups.as_flattened().iter().fold(0, |most, place| most.max(place & within)) >= filled {
-            let left = groups.as_flattened_mut().iter_mut().filter(|place| **place & within >= filled);
-            move_on(left, next);
+    fn visit(&mut self, chunk: u32, bucket: usize, visit: impl FnOnce(usize), next: impl FnOnce(u32) -> u32) {
+        let at = &mut self.at[bucket % MOST_BUCKETS];
+        let place = *at;
+        *at = place + 1;
+        visit(place as usize);
+        if (place + 1) & (chunk - 1) == 0 {
+            *at = next(place);
         }
     }
 }
 
-#[cold]
-#[inline(never)]
-fn move_on<'a>(places: impl Iterator<Item = &'a mut u32>, mut next: impl FnMut(u32) -> u32) {
-    places.for_each(|place| *place = next(*place));
+/// The chunks of a region in the order in which buckets got them.
+struct Chunks {
+    /// Entries of a chunk.
+    chunk: usize,
+    /// The first place of the chunk that follows each, once that one is full.
+    next: Vec<u32>,
+    /// The first chunk that no bucket has.
+    free: usize,
 }
 
-/// A chunk that its bucket has left.
-#[derive(Clone, Copy, Default)]
-struct Left {
-    /// The place after its last entry.
-    end: u32,
-    /// The first place of the chunk that follows.
-    next: u32,
+impl Chunks {
+    /// The first place of a new chunk after that of a place. Mostly there is room in a chunk.
+    #[cold]
+    #[inline(never)]
+    fn add(&mut self, place: u32) -> u32 {
+        let next = (self.free * self.chunk) as u32;
+        self.free += 1;
+        self.next[place as usize / self.chunk] = next;
+        next
+    }
+
+    /// The first place of the chunk after that of a place.
+    #[cold]
+    #[inline(never)]
+    fn after(&self, place: u32) -> u32 {
+        self.next[place as usize / self.chunk]
+    }
 }
 
 /// Where the buckets of a region lie in it.
@@ -209,25 +210,22 @@ pub(crate) struct Buckets {
     chunking: Chunking,
     /// Where the next entry of each bucket goes.
     ends: Places,
-    /// What is known of each chunk that was left.
-    left: Vec<Left>,
-    /// The first chunk that no bucket has.
-    free: usize,
+    chunks: Chunks,
 }
 
 impl Buckets {
     pub(super) fn new(chunking: Chunking) -> Self {
-        let left = vec![Left::default(); chunking.count];
-        Self { chunking, ends: chunking.starts(), left, free: chunking.buckets }
+        let next = vec![0; chunking.count];
+        let chunks = Chunks { chunk: chunking.chunk, next, free: chunking.buckets };
+        Self { chunking, ends: chunking.starts(), chunks }
     }
 
-    /// Puts at most [`LOOK`] entries to the ends of their buckets, in order. `entry` gives the k-th with its bucket.
+    /// Puts entries to the ends of their buckets, in order. `entry` gives the k-th with its bucket.
     ///
     /// # Panics
     /// If there are more than the region has room for.
     #[inline(always)]
     pub(super) fn fill<E>(&mut self, region: &mut [E], count: usize, entry: impl Fn(usize) -> (usize, E)) {
-        debug_assert!(count <= LOOK);
         let body = count / WRITTEN_OUT * WRITTEN_OUT;
         for k in (0..body).step_by(WRITTEN_OUT) {
             for i in 0..WRITTEN_OUT {
@@ -235,29 +233,17 @@ impl Buckets {
             }
         }
         (body..count).for_each(|k| self.put(region, entry(k)));
-        self.settle();
     }
 
-    /// Puts an entry to the end of its bucket. After at most [`LOOK`] of them ends have to be [settled](Self::settle).
+    /// Puts an entry to the end of its bucket.
     #[inline(always)]
     fn put<E>(&mut self, region: &mut [E], (bucket, entry): (usize, E)) {
-        let place = self.ends.take(bucket);
-        region[place] = entry;
-        // The prefetchers of the machine follow fewer streams than there are buckets.
-        simd::prefetch(region, place + LINE / size_of::<E>());
-    }
-
-    /// Gives those buckets another chunk that may leave theirs with the next entries.
-    #[inline(always)]
-    fn settle(&mut self) {
-        let Self { chunking, ends, left, free } = self;
-        let chunk = chunking.chunk;
-        ends.settle(*chunking, |end| {
-            let next = (*free * chunk) as u32;
-            left[end as usize / chunk] = Left { end, next };
-            *free += 1;
-            next
-        });
+        let put = |place: usize| {
+            region[place] = entry;
+            // The prefetchers of the machine follow fewer streams than there are buckets.
+            simd::prefetch(region, place + LINE / size_of::<E>());
+        };
+        self.ends.visit(self.chunking.chunk as u32, bucket, put, |place| self.chunks.add(place));
     }
 
     /// The places of the first entries of all buckets.
@@ -265,10 +251,10 @@ impl Buckets {
         self.chunking.starts()
     }
 
-    /// Moves places that went through as many entries as were [filled](Self::fill) in at a time on to the chunks that follow.
+    /// Visits the next entry of a bucket that has one.
     #[inline(always)]
-    pub(super) fn follow(&self, places: &mut Places) {
-        places.settle(self.chunking, |place| self.left[place as usize / self.chunking.chunk].next);
+    pub(super) fn follow(&self, places: &mut Places, bucket: usize, visit: impl FnOnce(usize)) {
+        places.visit(self.chunking.chunk as u32, bucket, visit, |place| self.chunks.after(place));
     }
 
     /// The pieces of a bucket, in order.
@@ -282,9 +268,8 @@ impl Buckets {
                 at = None;
                 return Some(start..end);
             }
-            let left = self.left[current];
-            at = Some(left.next as usize);
-            Some(start..left.end as usize)
+            at = Some(self.chunks.next[current] as usize);
+            Some(start..(current + 1) * chunk)
         })
     }
 }
@@ -365,30 +350,6 @@ impl<const N: usize> Copy<'_, N> {
         }
     }
 
-    /// At most [`LOOK`] lanes that are their own offsets, all in range.
-    #[inline(always)]
-    fn whole<S: Simd>(&mut self, simd: S, words: &[[u8; 4]], values: &[[u8; N]]) {
-        let count = words.len().min(values.len());
-        let (words, values) = (&words[..count], &values[..count]);
-        if !(N == 4 && S::SPLITS && count == LOOK) {
-            return self.lanes(count, |k| (words[k].get(), values[k]));
-        }
-        let (words, values) = (bytemuck::cast_slice(words), bytemuck::cast_slice(values));
-        let region = bytemuck::cast_slice_mut::<_, [u8; 8]>(self.region);
-        for (words, values) in words.iter().zip(values) {
-            let (buckets, entries) = simd.split16::<{ MOST_BUCKETS as u32 }>(words, values, self.split.shift);
-            // Written out, so that they are taken from registers. A loop would take them through memory, where they are
-            // read in other sizes than they were written, which costs as much as all the rest.
-            macro_rules! put {
-                ($($k:literal)*) => {$(
-                    self.buckets.put(region, (buckets[$k] as usize, entries[$k].to_le_bytes()));
-                )*};
-            }
-            put!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
-        }
-        self.buckets.settle();
-    }
-
     fn block<W: Word>(&mut self, tile: &[[u8; N]], moved: Moved<'_>, offsets: Offsets<'_, W>) {
         let Strided { start, step } = moved.payload;
         for (i, words) in offsets.words().chunks(LOOK).enumerate() {
@@ -416,16 +377,19 @@ impl<const N: usize> Task for CopyWhole<'_, '_, N> {
     type Output = usize;
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> usize {
+    fn run<S: Simd>(self, _: S) -> usize {
         let Self { words: all, values: all_values, capacity, copy } = self;
         let mut outside = 0;
         for (i, (words, values)) in all.chunks(LOOK).zip(all_values.chunks(LOOK)).enumerate() {
             ask_ahead(all, i * LOOK);
             ask_ahead(all_values, i * LOOK);
-            if Word::largest(words) < capacity {
-                copy.whole(simd, words, values);
-            } else {
+            if Word::largest(words) >= capacity {
                 outside += count_outside(words, capacity);
+                continue;
+            }
+            match (words.as_array::<LOOK>(), values.as_array::<LOOK>()) {
+                (Some(words), Some(values)) => copy.lanes(LOOK, |k| (words[k].get(), values[k])),
+                _ => copy.lanes(words.len(), |k| (words[k].get(), values[k])),
             }
         }
         outside
@@ -485,10 +449,7 @@ mod tests {
         }
         let mut places = buckets.starts();
         for lane in 0..lanes {
-            assert_eq!(region[places.take(bucket_of(lane))], lane);
-            if (lane + 1) % LOOK == 0 {
-                buckets.follow(&mut places);
-            }
+            buckets.follow(&mut places, bucket_of(lane), |place| assert_eq!(region[place], lane));
         }
     }
 }

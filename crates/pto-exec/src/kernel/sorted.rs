@@ -7,7 +7,7 @@
 
 use super::offsets::Word;
 use super::partition::{Buckets, Chunking, LOOK, Split, ask_ahead};
-use super::simd::{self, Backend, Simd, StreamCopy, Streams, Task};
+use super::simd::{self, Backend, LINE, Simd, StreamCopy, Streams, Task};
 
 /// A place in a bucket: an offset, and later the value, in its first bytes.
 type Place = [u8; 4];
@@ -109,9 +109,10 @@ fn hand_out_as<const N: usize>(
         ask_ahead(all, i * LOOK);
         let found = &mut [[0; N]; LOOK][..words.len()];
         for (word, slot) in words.iter().zip(&mut *found) {
-            let place = places.take(split.bucket(word.get()));
-            slot.copy_from_slice(&region[place][..N]);
-            simd::prefetch(region, place + 64 / PLACE_BYTES);
+            buckets.follow(&mut places, split.bucket(word.get()), |place| {
+                slot.copy_from_slice(&region[place][..N]);
+                simd::prefetch(region, place + LINE / PLACE_BYTES);
+            });
         }
         match streams {
             Some(streams) => {
@@ -121,6 +122,5 @@ fn hand_out_as<const N: usize>(
             }
             None => slots.copy_from_slice(found),
         }
-        buckets.follow(&mut places);
     }
 }

@@ -4,21 +4,20 @@
 mod gather;
 
 use core::arch::x86_64::{
-    __m512i, __mmask8, __mmask16, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_T0, _mm_cvtsi32_si128, _mm_prefetch,
-    _mm256_loadu_si256, _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512, _mm512_castsi512_si256,
+    __m512i, __mmask8, __mmask16, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_T0, _mm_prefetch, _mm256_loadu_si256,
+    _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512, _mm512_castsi512_si256,
     _mm512_cmplt_epu32_mask, _mm512_cmplt_epu64_mask, _mm512_cvtepi32_epi16, _mm512_cvtepu16_epi32, _mm512_cvtph_ps,
     _mm512_cvtps_ph, _mm512_loadu_si512, _mm512_mask_mov_epi32, _mm512_maskz_compress_epi32,
     _mm512_maskz_compress_epi64, _mm512_max_epu32, _mm512_max_epu64, _mm512_min_epu32, _mm512_mul_epu32,
-    _mm512_mullo_epi32, _mm512_permutex2var_epi32, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32,
-    _mm512_setzero_si512, _mm512_srai_epi32, _mm512_srl_epi32, _mm512_srli_epi64, _mm512_storeu_si512,
-    _mm512_stream_si512, _mm512_sub_epi32, _mm512_sub_epi64, _mm512_xor_si512,
+    _mm512_mullo_epi32, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setzero_si512,
+    _mm512_srai_epi32, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_stream_si512, _mm512_sub_epi32, _mm512_sub_epi64,
+    _mm512_xor_si512,
 };
-use core::mem::transmute;
 
 use super::avx2::{self, Avx2};
 use super::{LINE, Landing, Line, Simd, Streams, Task, portable};
 use crate::kernel::modulus::Modulus;
-use crate::kernel::offsets::Word;
+use crate::kernel::offsets::{KEEP, Word};
 
 /// Proof that the machine has AVX-512 F, BW, CD, DQ and VL, and all that AVX2's proof covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,14 +68,6 @@ const AHEAD: usize = 256;
 fn iota() -> __m512i {
     // SAFETY: called by methods of `Avx512` only, which prove AVX-512F.
     unsafe { _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) }
-}
-
-/// Eight positions of one register, each followed by the same one of another.
-#[inline(always)]
-fn pairs_from(start: i32) -> __m512i {
-    let [a, b, c, d, e, f, g, h] = core::array::from_fn(|k| start + k as i32);
-    // SAFETY: as for `iota`.
-    unsafe { _mm512_setr_epi32(a, a + 16, b, b + 16, c, c + 16, d, d + 16, e, e + 16, f, f + 16, g, g + 16, h, h + 16) }
 }
 
 impl Avx512 {
@@ -198,8 +189,8 @@ impl Avx512 {
             // before element `16 * chunks.len()`, which the assertion has found inside. Any alignment will do. A
             // prefetch faults at no address.
             unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(chunk.as_ptr().wrapping_add(AHEAD).cast());
-                _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().wrapping_add(AHEAD).cast());
+                _mm_prefetch::<_MM_HINT_T0>(chunk.as_ptr().wrapping_add(KEEP).cast());
+                _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().wrapping_add(KEEP).cast());
                 let words = _mm512_loadu_si512(chunk.as_ptr().cast());
                 let offsets = _mm512_sub_epi32(words, _mm512_set1_epi32(range.0 as i32));
                 let mask = _mm512_cmplt_epu32_mask(offsets, _mm512_set1_epi32(range.1 as i32));
@@ -331,30 +322,6 @@ unsafe impl Simd for Avx512 {
         let ((words, rest), (slots, slots_rest)) = (words.split_at(body), remainders.split_at_mut(body));
         self.remainders4(bytemuck::cast_slice(words), modulus, signed, bytemuck::cast_slice_mut(slots));
         portable::remainders(rest, modulus, signed, slots_rest);
-    }
-
-    const SPLITS: bool = true;
-
-    #[inline(always)]
-    fn split16<const PARTS: u32>(
-        self,
-        words: &[[u8; 4]; 16],
-        values: &[[u8; 4]; 16],
-        shift: u32,
-    ) -> ([u32; 16], [u64; 16]) {
-        const { assert!(PARTS.is_power_of_two()) };
-        // SAFETY: `self` proves AVX-512F. Each load reads the 64 bytes of 16 words, at any alignment, and any 64 bytes are
-        // 16 numbers or 8.
-        unsafe {
-            let words = _mm512_loadu_si512(words.as_ptr().cast());
-            let values = _mm512_loadu_si512(values.as_ptr().cast());
-            let high = _mm512_srl_epi32(words, _mm_cvtsi32_si128(shift as i32));
-            let parts = _mm512_and_si512(high, _mm512_set1_epi32((PARTS - 1) as i32));
-            let rests = _mm512_and_si512(words, _mm512_set1_epi32(((1u64 << shift) - 1) as i32));
-            let first = _mm512_permutex2var_epi32(rests, pairs_from(0), values);
-            let second = _mm512_permutex2var_epi32(rests, pairs_from(8), values);
-            (transmute::<__m512i, [u32; 16]>(parts), transmute::<[__m512i; 2], [u64; 16]>([first, second]))
-        }
     }
 
     #[inline(always)]

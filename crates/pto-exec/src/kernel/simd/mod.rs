@@ -70,21 +70,6 @@ pub(crate) unsafe trait Simd: Copy + Send + Sync {
         portable::remainders(words, modulus, signed, remainders);
     }
 
-    /// [`split16`](Self::split16) is quicker than splitting words one by one.
-    const SPLITS: bool = false;
-
-    /// Each word without its lowest `shift` bits, of which there are at most 32, modulo `PARTS`, a power of two; and these
-    /// bits, with the word's value in the high half.
-    #[inline(always)]
-    fn split16<const PARTS: u32>(
-        self,
-        words: &[[u8; 4]; 16],
-        values: &[[u8; 4]; 16],
-        shift: u32,
-    ) -> ([u32; 16], [u64; 16]) {
-        portable::split16::<PARTS>(words, values, shift)
-    }
-
     /// `destination[k] = table[words[k]]` for elements of 4 bytes and words of 4 bytes, past the caches if allowed. False if
     /// a word is not below the table's length; anything may have been written then.
     ///

@@ -127,18 +127,3 @@ pub(super) fn remainders<W: Word>(words: &[W], modulus: Modulus, signed: bool, r
         each.for_each(|(slot, word)| *slot = word.remainder(modulus));
     }
 }
-
-/// [`Simd::split16`], word by word.
-#[inline(always)]
-pub(super) fn split16<const PARTS: u32>(
-    words: &[[u8; 4]; 16],
-    values: &[[u8; 4]; 16],
-    shift: u32,
-) -> ([u32; 16], [u64; 16]) {
-    const { assert!(PARTS.is_power_of_two()) };
-    let word = |k: usize| u64::from(u32::from_le_bytes(words[k]));
-    let rest = |k: usize| word(k) & ((1 << shift) - 1);
-    let value = |k: usize| u64::from(u32::from_le_bytes(values[k]));
-    let parts = core::array::from_fn(|k| (word(k) >> shift) as u32 % PARTS);
-    (parts, core::array::from_fn(|k| rest(k) | value(k) << 32))
-}

@@ -320,31 +320,3 @@ fn words_out_of_range_land_where_their_policy_says_and_are_counted() {
 
 /// Words at the ends of their types and of small tables.
 const ODD: [u32; 9] = [0, 1, 19, 20, i32::MAX as u32, 1 << 31, (1 << 31) + 1, u32::MAX - 1, u32::MAX];
-
-#[test]
-fn words_are_split_at_every_bit_and_paired_with_their_values() {
-    struct Split<'a>(&'a [[u8; 4]; 16], &'a [[u8; 4]; 16], u32);
-    impl Task for Split<'_> {
-        type Output = ([u32; 16], [u64; 16]);
-
-        #[inline(always)]
-        fn run<S: Simd>(self, simd: S) -> Self::Output {
-            simd.split16::<64>(self.0, self.1, self.2)
-        }
-    }
-    for seed in 1..40u32 {
-        let words: [u32; 16] = core::array::from_fn(|k| (seed * 97 + k as u32).wrapping_mul(0x9e37_79b1));
-        let values: [u32; 16] = core::array::from_fn(|k| seed.wrapping_mul(0x85eb_ca6b) ^ k as u32);
-        for shift in 0..=32u32 {
-            for backend in Backend::available() {
-                let split = Split(&words.map(u32::to_le_bytes), &values.map(u32::to_le_bytes), shift);
-                let (parts, entries) = backend.run(split);
-                for k in 0..16 {
-                    let (word, value) = (u64::from(words[k]), u64::from(values[k]));
-                    assert_eq!(u64::from(parts[k]), (word >> shift) % 64, "{shift} {k}");
-                    assert_eq!(entries[k], word % (1 << shift) + (value << 32), "{shift} {k}");
-                }
-            }
-        }
-    }
-}

@@ -72,9 +72,15 @@ const FAR_GATHERED: usize = 3 << 10;
 /// Lanes between asking for a slot and combining it, at most, in a run of some length.
 #[inline(always)]
 pub(crate) fn lookahead<const N: usize, C: Combine<N>>(table: &[[u8; N]], length: usize) -> usize {
-    // Stores that wait for nothing are taken by a near last level as they come.
-    let is_long = if C::READS { are_asked(length, FAR_LANES) } else { length >= FAR_LANES };
-    if is_far(table) && is_long && !C::WIDENS { FAR } else { AHEAD }
+    let caches = Caches::get();
+    let is_asked = if caches.brings_in_time() {
+        // What lanes touch exceeds the second-level cache.
+        length.saturating_mul(LINE).min(size_of_val(table)) > caches.l2
+    } else {
+        // Stores that wait for nothing are taken by a near last level as they come.
+        is_far(table) && if C::READS { are_asked(length, FAR_LANES) } else { length >= FAR_LANES }
+    };
+    if is_asked && !C::WIDENS { FAR } else { AHEAD }
 }
 
 /// True if the slots of so many lanes are worth asking for far ahead, before they are loaded: as many as were found to be with a

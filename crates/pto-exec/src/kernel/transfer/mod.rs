@@ -8,13 +8,14 @@ mod distance;
 mod put;
 
 use super::BLOCK;
+use super::cache::Caches;
 use super::combine::Combine;
 use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
 use super::simd::{self, LINE, Portable, Simd};
 pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_at_hand, is_gathered, lookahead};
 use distance::{MANY, asks_ahead, is_far, waits_for_pages};
-use put::{combine_far, combine_waiting, put_all, put_asking, put_dense, put_few};
+use put::{combine_beyond, combine_far, combine_waiting, put_all, put_asking, put_dense, put_few};
 
 /// Panics unless all offsets are below `length`.
 #[inline(always)]
@@ -30,23 +31,28 @@ fn assert_run_inside(run: Strided, count: usize, length: usize) {
 }
 
 /// Combines the k-th value into `table[words[k]]`, in order and in the quickest way for such values, up to [`BLOCK`] of
-/// them. There may be more words than values: the slots of those that follow are asked for where that helps, as far as
-/// [`lookahead`] says. `ask` is called before every 16 lanes, with their position.
+/// them. `all` are these words and others, whose slots are asked for where that helps, as far as [`lookahead`] says. `ask` is
+/// called before every 16 lanes, with their position.
 ///
 /// # Safety
-/// All words are below `table.len()`.
+/// All of `words` are below `table.len()`.
 #[inline(always)]
 unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     simd: S,
     table: &mut [[u8; N]],
-    words: &[W],
+    (words, all): (&[W], &[W]),
     values: &[[u8; N]],
     lookahead: usize,
     ask: impl Fn(usize),
 ) {
     if lookahead == FAR {
         // SAFETY: the caller vouches for all words.
-        return unsafe { combine_far::<N, C, W, S>(simd, table, words, values) };
+        return unsafe {
+            match Caches::get().is_l3_far() {
+                true => combine_far::<N, C, W, S>(simd, table, (words, all), values),
+                false => combine_beyond::<N, C, W, S>(simd, table, (words, all), values),
+            }
+        };
     }
     let waits = waits_for_pages(table);
     // Values are widened, and such slots combined, by instructions that a function of its own does not have.
@@ -54,8 +60,7 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         // SAFETY: the caller vouches for all words.
         return unsafe { combine_waiting::<N, C, W, S>(simd, table, words, values, C::are_tame(values)) };
     }
-    let ahead = &words[AHEAD.min(words.len())..];
-    let words = &words[..values.len()];
+    let ahead = &all[AHEAD.min(all.len())..];
     let mut wide = [0.0; BLOCK];
     let wide = &mut wide[..words.len()];
     // Asking for anything would take a third longer for those that are widened, too.
@@ -87,20 +92,20 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     }
 }
 
-/// `table[offsets[k]] = combine(table[offsets[k]], tile[run.start + k * run.step])`, in order.
+/// `table[offsets[k]] = combine(table[offsets[k]], tile[run.start + k * run.step])`, in order. The offsets are the first of some
+/// words, of which the others may be any: their slots are asked for where that helps.
 #[inline(always)]
 pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     simd: S,
     table: &mut [[u8; N]],
-    offsets: Offsets<'_, W>,
+    (offsets, words): (Offsets<'_, W>, &[W]),
     tile: &[[u8; N]],
     run: Strided,
 ) {
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
-    let all = offsets.words();
-    let lookahead = lookahead::<N, C>(table, all.len());
-    for (i, words) in all.chunks(BLOCK).enumerate() {
+    let (all, lookahead) = (words, lookahead::<N, C>(table, words.len()));
+    for (i, words) in offsets.words().chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
         // The machine's prefetchers lose the two streams among all the other accesses.
         let ask = |k: usize| {
@@ -121,7 +126,7 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         } else if run.step == 1 {
             let values = &tile[run.start..][..words.len()];
             // SAFETY: every word is below `offsets.limit() <= table.len()` by the first assertion.
-            unsafe { combine_dense::<N, C, W, S>(simd, table, &all[i * BLOCK..], values, lookahead, ask) };
+            unsafe { combine_dense::<N, C, W, S>(simd, table, (words, &all[i * BLOCK..]), values, lookahead, ask) };
         } else {
             for (k, word) in words.iter().enumerate() {
                 // SAFETY: as above; the position grows with `k` and is below `tile.len()` for the last one by the
@@ -152,9 +157,9 @@ pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         return combine_all::<N, C, S>(simd, &mut table[slot.get() as usize], values.iter());
     }
     let lookahead = lookahead::<N, C>(table, length);
-    for (i, values) in values.chunks(BLOCK).enumerate() {
+    for (i, (words, values)) in words.chunks(BLOCK).zip(values.chunks(BLOCK)).enumerate() {
         // SAFETY: every word is below `table.len()` by the assertion above.
-        unsafe { combine_dense::<N, C, W, S>(simd, table, &all[i * BLOCK..], values, lookahead, |_| ()) };
+        unsafe { combine_dense::<N, C, W, S>(simd, table, (words, &all[i * BLOCK..]), values, lookahead, |_| ()) };
     }
 }
 

@@ -6,33 +6,65 @@
 use bytemuck::Pod;
 
 use super::distance::{AHEAD, FAR};
+use crate::kernel::BLOCK;
 use crate::kernel::combine::Combine;
 use crate::kernel::offsets::Word;
-use crate::kernel::simd::{self, Simd};
+use crate::kernel::simd::{self, LINE, Simd};
 
-/// Combines the k-th value into `table[words[k]]`, in order, asking for the slots of the words that follow: into the
-/// second-level cache and, where they are only stored to, once more into the first. There may be more words than values.
+/// Combines the k-th value into `table[words[k]]`, in order, asking for the slots of the words that follow among `all`: into the
+/// second-level cache and, where they are only stored to, once more into the first.
 ///
 /// A function of its own: with it inside, the loops for near tables get slower by a quarter.
 ///
 /// # Safety
-/// All words are below `table.len()`.
+/// All of `words` are below `table.len()`.
 #[inline(never)]
 pub(super) unsafe fn combine_far<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     simd: S,
     table: &mut [[u8; N]],
-    words: &[W],
+    (words, all): (&[W], &[W]),
     values: &[[u8; N]],
 ) {
     for (k, (word, new)) in words.iter().zip(values).enumerate() {
-        if let Some(far) = words.get(k + FAR) {
+        if let Some(far) = all.get(k + FAR) {
             simd::prefetch_far(table, far.get() as usize);
         }
-        if let (false, Some(near)) = (C::READS, words.get(k + AHEAD)) {
+        if let (false, Some(near)) = (C::READS, all.get(k + AHEAD)) {
             simd::prefetch(table, near.get() as usize);
         }
         // SAFETY: the caller vouches for all words.
         C::put(simd, unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+    }
+}
+
+/// As [`combine_far`] where the last level is near: slots are asked for into the second-level cache only, and so are lanes and
+/// values that come later, into the first.
+///
+/// # Safety
+/// All of `words` are below `table.len()`.
+#[inline(never)]
+pub(super) unsafe fn combine_beyond<const N: usize, C: Combine<N>, W: Word, S: Simd>(
+    simd: S,
+    table: &mut [[u8; N]],
+    (words, all): (&[W], &[W]),
+    values: &[[u8; N]],
+) {
+    let put = |slot: &mut [u8; N], new| C::put(simd, slot, new);
+    let far = all.get(FAR..).unwrap_or(&[]).as_chunks::<16>().0;
+    let lanes = words.as_chunks::<16>().0.iter().zip(values.as_chunks::<16>().0).zip(far);
+    let soon = 16 * lanes.len();
+    for (i, ((words, values), far)) in lanes.enumerate() {
+        (0..16).step_by(LINE / W::BYTES).for_each(|k| simd::prefetch(all, BLOCK + 16 * i + k));
+        (0..16).step_by(LINE / N).for_each(|k| simd::prefetch(values, BLOCK + k));
+        for ((word, new), far) in words.iter().zip(values).zip(far) {
+            simd::prefetch_far(table, far.get() as usize);
+            // SAFETY: the caller vouches for all words.
+            put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+        }
+    }
+    for (word, new) in words[soon..].iter().zip(&values[soon..]) {
+        // SAFETY: as above.
+        put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
     }
 }
 

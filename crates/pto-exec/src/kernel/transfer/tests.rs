@@ -19,8 +19,12 @@ impl Task for Move<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         match self {
-            Self::Set(table, offsets, tile, run) => scatter::<4, Replace, _, _>(simd, table, offsets, tile, run),
-            Self::Add(table, offsets, tile, run) => scatter::<4, Add<u32>, _, _>(simd, table, offsets, tile, run),
+            Self::Set(table, offsets, tile, run) => {
+                scatter::<4, Replace, _, _>(simd, table, (offsets, offsets.words()), tile, run)
+            }
+            Self::Add(table, offsets, tile, run) => {
+                scatter::<4, Add<u32>, _, _>(simd, table, (offsets, offsets.words()), tile, run)
+            }
             Self::AddFew(table, offsets, tile) => scatter_near::<4, Add<u32>, _, _>(simd, table, offsets, tile),
             Self::Get(tile, run, table, offsets) if run.step == 1 => {
                 let tile = &mut tile[run.start..][..offsets.len()];
@@ -139,19 +143,35 @@ fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
             scatter_near::<4, C, _, S>(simd, self.0, self.1, self.2);
         }
     }
-    /// As if the table were far away, whatever the machine: blocks of values, with all the words that are left.
-    struct Waiting<'a, C>(Near<'a, C>);
-    impl<C: Combine<4>> Task for Waiting<'_, C> {
+    #[derive(Clone, Copy, Debug)]
+    enum Way {
+        Waiting,
+        Far,
+        Beyond,
+    }
+    /// As if the table were far away, whatever the machine: blocks of values, with all the words that are left and others, of
+    /// which none is an offset.
+    struct Distant<'a, C>(Near<'a, C>, Way);
+    impl<C: Combine<4>> Task for Distant<'_, C> {
         type Output = ();
 
         #[inline(always)]
         fn run<S: Simd>(self, simd: S) {
-            let Near(table, offsets, values, _) = self.0;
+            let Self(Near(table, offsets, values, _), way) = self;
             assert_inside(offsets, table.len());
-            for (i, values) in values.chunks(BLOCK).enumerate() {
-                let words = &offsets.words()[i * BLOCK..];
+            let all = [offsets.words(), &[[0xff; 4]; 100]].concat();
+            for (i, (words, values)) in offsets.words().chunks(BLOCK).zip(values.chunks(BLOCK)).enumerate() {
+                let lanes = (words, &all[i * BLOCK..]);
                 // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
-                unsafe { combine_waiting::<4, C, _, S>(simd, table, words, values, C::are_tame(values)) };
+                unsafe {
+                    match way {
+                        Way::Waiting => {
+                            combine_waiting::<4, C, _, S>(simd, table, words, values, C::are_tame(values));
+                        }
+                        Way::Far => combine_far::<4, C, _, S>(simd, table, lanes, values),
+                        Way::Beyond => combine_beyond::<4, C, _, S>(simd, table, lanes, values),
+                    }
+                }
             }
         }
     }
@@ -169,11 +189,15 @@ fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
             *slot = backend.run(One::<C>(*slot, *new, core::marker::PhantomData));
         }
         let offsets = Offsets::check(&words, size as u64).expect("all inside");
-        let mut far = table.clone();
+        let before = table.clone();
         backend.run(Near::<C>(&mut table[1..=size], offsets, &values, core::marker::PhantomData));
         assert!(table == expected, "{lanes} lanes into {size}");
-        backend.run(Waiting(Near::<C>(&mut far[1..=size], offsets, &values, core::marker::PhantomData)));
-        assert!(far == expected, "{lanes} lanes into {size}, as if it were far away");
+        for way in [Way::Waiting, Way::Far, Way::Beyond] {
+            let mut far = before.clone();
+            let near = Near::<C>(&mut far[1..=size], offsets, &values, core::marker::PhantomData);
+            backend.run(Distant(near, way));
+            assert!(far == expected, "{lanes} lanes into {size}, as if it were far away, {way:?}");
+        }
     }
     struct One<C>([u8; 4], [u8; 4], core::marker::PhantomData<C>);
     impl<C: Combine<4>> Task for One<C> {

@@ -13,13 +13,13 @@ use core::arch::x86_64::{
 use core::mem::transmute;
 
 use super::super::stream::LINE;
-use super::super::{Landing, Streams, portable, prefetch_far, prefetch_run};
+use super::super::{Landing, Streams, portable, prefetch, prefetch_far};
 use super::{Avx2, remainders};
 use crate::kernel::offsets::Word;
 use crate::kernel::transfer;
 
 /// Words between asking for them and taking them.
-const FAR_WORDS: usize = 512;
+const FAR_WORDS: usize = 256;
 
 /// Turns after which what was counted is added up: it would overflow its lanes otherwise.
 const COUNTED: usize = 1 << 20;
@@ -115,15 +115,20 @@ impl Avx2 {
     ) -> usize {
         let asked = ahead.len().min(words.len());
         let ((soon, slots), (soon_words, words)) = (slots.split_at_mut(asked), words.split_at(asked));
-        // Each named once more, so that each has a loop of its own: asking in it what to do takes a third longer.
+        // Each named once more, with streams and without, so that each has a loop of its own: asking in it what to do takes a third
+        // longer, and a tenth where to store.
         macro_rules! gather {
             ($($landing:pat => $same:expr),*) => {
-                match landing {
-                    $($landing => {
-                        self.gather_turns(soon, table, (soon_words, ahead), $same, streams)
-                            + self.gather_turns(slots, table, (words, &[]), $same, streams)
-                    })*
+                match (landing, streams) {
+                    $(
+                        ($landing, Some(_)) => gather!(@turns $same, streams),
+                        ($landing, None) => gather!(@turns $same, None),
+                    )*
                 }
+            };
+            (@turns $landing:expr, $streams:expr) => {
+                self.gather_turns(soon, table, (soon_words, ahead), $landing, $streams)
+                    + self.gather_turns(slots, table, (words, &[]), $landing, $streams)
             };
         }
         gather!(
@@ -157,7 +162,7 @@ impl Avx2 {
                 let mut counts = _mm256_setzero_si256();
                 for (k, (slots, words)) in slots.iter_mut().zip(words).enumerate() {
                     // The machine's prefetchers lose the stream among the other accesses.
-                    prefetch_run(all, block * COUNTED + k + FAR_WORDS / 16, 1);
+                    prefetch(all, (block * COUNTED + k + FAR_WORDS / 16).min(all.len() - 1));
                     if let Some(far) = ahead.get(block * COUNTED + k) {
                         far.iter().for_each(|word| prefetch_far(table, word.get() as usize));
                     }

@@ -11,14 +11,19 @@ use std::time::{Duration, Instant};
 use super::super::stream::LINE;
 use super::super::{Simd, Streams, Task};
 use super::{AHEAD, Avx512, Gathers};
+use crate::kernel::cache::Caches;
 
 impl Gathers {
     /// The quicker way on this machine, found out once, in 10 to 60 microseconds: nothing that can be read says how fast the
     /// instruction is. With the microcode of some machines it waits until whatever was stored past the caches has arrived, and
-    /// takes twenty times as long as single loads.
+    /// takes twenty times as long as single loads. AMD's is made of single loads and more, so that there is nothing to try: from a
+    /// near table it takes half as long again, and as long from others.
     pub(in super::super) fn quicker() -> Self {
         static QUICKER: OnceLock<Gathers> = OnceLock::new();
         *QUICKER.get_or_init(|| {
+            if Caches::get().is_chiplet {
+                return Self::ByLoads;
+            }
             let [by_instruction, by_loads] = [Self::ByInstruction, Self::ByLoads].map(Avx512::detect);
             let (Some(by_instruction), Some(by_loads)) = (by_instruction, by_loads) else { return Self::ByLoads };
             let mut trial = Trial::new();
