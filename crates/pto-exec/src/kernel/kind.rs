@@ -274,7 +274,10 @@ impl<const N: usize, C: Combine<N>, W: Word> Task for Scatter<'_, N, C, W> {
     fn run<S: Simd>(self, simd: S) {
         let Self { table, offsets, moved, tile, .. } = self;
         match moved.positions {
-            None => transfer::scatter::<N, C, W, S>(simd, table, (offsets, offsets.words()), tile, moved.payload),
+            None => {
+                let lanes = (offsets, offsets.words(), offsets.len());
+                transfer::scatter::<N, C, W, S>(simd, table, lanes, tile, moved.payload);
+            }
             Some(positions) => {
                 transfer::scatter_some::<N, C, W, S>(simd, table, offsets, tile, moved.payload, positions);
             }
@@ -303,7 +306,7 @@ impl<const N: usize, C: Combine<N>> Task for ScatterLooking<'_, N, C> {
             if kind == Table::Own && !may_merge::<N, C>(&values[run.start..][..block.len()]) {
                 return false;
             }
-            transfer::scatter::<N, C, _, S>(simd, table, (offsets, &words[run.start..]), values, run);
+            transfer::scatter::<N, C, _, S>(simd, table, (offsets, &words[run.start..], words.len()), values, run);
         }
         true
     }

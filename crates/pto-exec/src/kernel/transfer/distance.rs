@@ -72,13 +72,15 @@ const FAR_GATHERED: usize = 3 << 10;
 /// Lanes between asking for a slot and combining it, at most, in a run of some length.
 #[inline(always)]
 pub(crate) fn lookahead<const N: usize, C: Combine<N>>(table: &[[u8; N]], length: usize) -> usize {
-    let caches = Caches::get();
-    let is_asked = if caches.brings_in_time() {
-        // What lanes touch exceeds the second-level cache.
-        length.saturating_mul(LINE).min(size_of_val(table)) > caches.l2
-    } else {
+    let (caches, bytes) = (Caches::get(), size_of_val(table));
+    let is_asked = match caches.brings_in_time() {
+        // A last level that has kept what lanes touch, from a call before, is as quick without being asked: loads overlap, and
+        // stores are taken as they come. Unless lanes and values come from memory, and slots of the table wait behind them.
+        true if C::READS && bytes <= FAR_BYTES => bytes > caches.l2 && length >= caches.near_l3() / (4 + N),
+        true if C::READS => length >= FAR_BYTES / LINE,
+        true => bytes > caches.l2 && length > caches.l3 / LINE,
         // Stores that wait for nothing are taken by a near last level as they come.
-        is_far(table) && if C::READS { are_asked(length, FAR_LANES) } else { length >= FAR_LANES }
+        false => is_far(table) && if C::READS { are_asked(length, FAR_LANES) } else { length >= FAR_LANES },
     };
     if is_asked && !C::WIDENS { FAR } else { AHEAD }
 }

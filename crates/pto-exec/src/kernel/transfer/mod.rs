@@ -93,18 +93,18 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 }
 
 /// `table[offsets[k]] = combine(table[offsets[k]], tile[run.start + k * run.step])`, in order. The offsets are the first of some
-/// words, of which the others may be any: their slots are asked for where that helps.
+/// words, of which the others may be any: their slots are asked for where that helps in a run of some length.
 #[inline(always)]
 pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     simd: S,
     table: &mut [[u8; N]],
-    (offsets, words): (Offsets<'_, W>, &[W]),
+    (offsets, words, length): (Offsets<'_, W>, &[W], usize),
     tile: &[[u8; N]],
     run: Strided,
 ) {
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
-    let (all, lookahead) = (words, lookahead::<N, C>(table, words.len()));
+    let (all, lookahead) = (words, lookahead::<N, C>(table, length));
     for (i, words) in offsets.words().chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
         // The machine's prefetchers lose the two streams among all the other accesses.
