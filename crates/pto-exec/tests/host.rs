@@ -577,6 +577,44 @@ fn a_late_fault_leaves_no_trace() {
     }
 }
 
+/// So many lanes that slots are asked for ahead on every kind of machine, by words that nobody has looked at yet; into tables
+/// that threads save, own or merge.
+#[test]
+fn more_lanes_than_any_cache_keeps_are_carried_out_in_order_or_not_at_all() {
+    let (size, lanes) = (1usize << 20, (1 << 21) + 77);
+    let words: Vec<u32> = random(6).map(|x| (x % size as u64) as u32).take(lanes).collect();
+    let source: Vec<i32> = random(8).map(|x| x as i32).take(lanes).collect();
+    let before: Vec<i32> = (0..size as i32).collect();
+    let combine = |atomic, old: i32, new: i32| match atomic {
+        Atomic::None => new,
+        Atomic::Add => old.wrapping_add(new),
+        Atomic::Max => old.max(new),
+        Atomic::Min => old.min(new),
+    };
+    for atomic in [Atomic::None, Atomic::Add, Atomic::Max] {
+        let mut expected = before.clone();
+        for (word, new) in words.iter().zip(&source) {
+            expected[*word as usize] = combine(atomic, expected[*word as usize], *new);
+        }
+        for (threads, method) in
+            [(1, Method::Direct), (2, Method::Owned), (2, Method::Merged), (2, Method::Partitioned)]
+        {
+            let engine = Engine::new().with_threads(NonZeroUsize::new(threads).expect("not zero")).with_method(method);
+            let mut table = before.clone();
+            engine.scatter(&mut table, &source, &words, atomic, OutOfBounds::Undefined).expect("all in range");
+            assert!(table == expected, "{atomic:?} {engine:?}");
+            for (lane, odd) in [(lanes - 1, u32::MAX), (1 << 20, size as u32)] {
+                let mut words = words.clone();
+                words[lane] = odd;
+                let fault = engine.scatter(&mut table, &source, &words, atomic, OutOfBounds::Undefined);
+                let (lane, capacity) = (lane as u64, size as u64);
+                assert_eq!(fault, Err(Fault::Lane { lane, index: odd.into(), capacity }), "{atomic:?} {engine:?}");
+                assert!(table == expected, "a fault leaves no trace: {atomic:?} {engine:?}");
+            }
+        }
+    }
+}
+
 /// One lane out of range among those of a gather from a table beyond the caches, early and late, with any index.
 #[test]
 fn a_fault_in_a_far_table_is_named() {

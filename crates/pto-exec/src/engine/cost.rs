@@ -89,7 +89,7 @@ pub(crate) const FILL: usize = 1 << 23;
 /// As [`FILL`] for a gather in the order of the table.
 pub(crate) const FILL_GATHERED: usize = 1 << 26;
 
-/// Lanes for each line of a table from which on the lines are asked for in order.
+/// Lanes for each line of a table from which on the lines are asked for in order, where the last level is near and the second small.
 pub(crate) const IN_ORDER: usize = 2;
 
 /// Lanes for each line of a table from which on none is asked for, where the last level is near.

@@ -103,8 +103,8 @@ fn from<T>(entries: &[T], start: usize) -> &[T] {
     &entries[start.min(entries.len())..]
 }
 
-/// Combines entries, in order. With each one a slot further on is asked for into the second-level cache, and, where it is
-/// only stored to, a nearer one into the first: stores are carried out one after the other, each waiting for its line. Later
+/// Combines entries, in order. With each one a slot of `far` is asked for into the second-level cache, and one of `near`, to be
+/// written, into the first: stores are carried out one after the other, each waiting for its line. Later
 /// entries are asked for, too: the machine's prefetchers lose their stream among the other accesses.
 #[inline(always)]
 fn combine_ahead<'a, const N: usize, C: Combine<N>, S: Simd>(
@@ -138,36 +138,36 @@ fn combine_ahead<'a, const N: usize, C: Combine<N>, S: Simd>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::combine::Add;
+    use super::super::combine::{Add, Replace};
     use super::super::simd::Backend;
     use super::*;
 
-    /// Whatever is asked for, and wherever that lies, the sums are the same.
+    /// Whatever is asked for, and wherever that lies, the results are the same.
     #[test]
     fn nothing_that_is_asked_for_changes_a_result() {
-        for count in [0usize, 1, 7, 8, 200, 1000] {
-            let entry = |k: usize| [(k as u32 * 37 % 100).to_le_bytes(), (k as u32).to_le_bytes()];
-            let pieces: Vec<Vec<u8>> =
-                (0..3).map(|i| (0..count).flat_map(|k| entry(k + i).concat()).collect()).collect();
-            let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
-            let mut expected = [0u32; 100];
-            (0..3).flat_map(|i| (0..count).map(move |k| k + i)).for_each(|k| expected[k * 37 % 100] += k as u32);
-            let in_order = |is_first, next| Asks::InOrder { is_first, next };
-            for asks in [
-                Asks::Nothing,
-                Asks::Slots,
-                in_order(true, Some(1)),
-                in_order(false, Some(usize::MAX)),
-                in_order(false, None),
-            ] {
-                for backend in Backend::available() {
-                    let mut table = [[0; 4]; 100];
-                    let combine = PhantomData::<Add<u32>>;
-                    backend.run(Apply { table: &mut table, pieces: &pieces, asks, combine });
-                    assert_eq!(table.map(u32::from_le_bytes), expected, "{count} {asks:?}");
+        fn check<C: Combine<4>>(combine: fn(u32, u32) -> u32) {
+            for count in [0usize, 1, 7, 8, 200, 1000] {
+                let entry = |k: usize| [(k as u32 * 37 % 100).to_le_bytes(), (k as u32).to_le_bytes()];
+                let pieces: Vec<Vec<u8>> =
+                    (0..3).map(|i| (0..count).flat_map(|k| entry(k + i).concat()).collect()).collect();
+                let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
+                let mut expected = [0u32; 100];
+                for k in (0..3).flat_map(|i| (0..count).map(move |k| k + i)) {
+                    expected[k * 37 % 100] = combine(expected[k * 37 % 100], k as u32);
+                }
+                let in_order = |is_first, next| Asks::InOrder { is_first, next };
+                let parts = [in_order(true, Some(1)), in_order(false, Some(usize::MAX)), in_order(false, None)];
+                for asks in [Asks::Nothing, Asks::Slots].into_iter().chain(parts) {
+                    for backend in Backend::available() {
+                        let mut table = [[0; 4]; 100];
+                        backend.run(Apply { table: &mut table, pieces: &pieces, asks, combine: PhantomData::<C> });
+                        assert_eq!(table.map(u32::from_le_bytes), expected, "{count} {asks:?}");
+                    }
                 }
             }
         }
+        check::<Add<u32>>(|old, new| old + new);
+        check::<Replace>(|_, new| new);
     }
 
     /// All lines of the other part, and none beyond it.

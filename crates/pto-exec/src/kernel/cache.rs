@@ -1,7 +1,7 @@
 //! The caches of this machine, read once, and what they say about it.
 //!
-//! Everything was measured on two kinds of machines (`docs/performance.md`): one whose cores have a large second-level cache
-//! of their own and share a last level with many others, far away (a mesh: Sapphire and Emerald Rapids, Ice Lake servers), and one whose
+//! Everything was measured on machines of these kinds (`docs/performance.md`): those whose cores have a large second-level cache
+//! of their own and share a last level with many others, far away (a mesh: Sapphire and Emerald Rapids, Ice Lake servers), and those whose
 //! cores share a last level with few others, close by (a chiplet), with a small second level (Zen 3) or a large one (Zen 4).
 
 use std::fs::read_to_string;
@@ -39,7 +39,7 @@ impl Caches {
     }
 
     /// True if the last level is near and the second one large: lines that are asked for into it come in time and stay there. So
-    /// they do on Zen 4; on Zen 3 that was not so, or not tried.
+    /// they do on Zen 4, and are taken to do wherever caches are of these sizes; on Zen 3 that was not so, or not tried.
     pub(crate) fn brings_in_time(&self) -> bool {
         !self.is_l3_far() && self.is_l2_large()
     }

@@ -434,6 +434,18 @@ mod tests {
         }
     }
 
+    /// Each bucket has filled its first chunk and begun another.
+    #[test]
+    fn a_region_has_room_for_as_many_chunks_as_there_can_be() {
+        for most in [LEAST_BUCKETS, MOST_BUCKETS] {
+            let length = |bucket| SMALLEST_CHUNK - SMALLEST_CHUNK * bucket / most + 1;
+            let of: Vec<usize> = (0..most).flat_map(|bucket| core::iter::repeat_n(bucket, length(bucket))).collect();
+            let chunking = Chunking::of(of.len(), most);
+            assert_eq!(chunking.chunk, SMALLEST_CHUNK);
+            fill_and_find(chunking, of.len(), |lane| of[lane]);
+        }
+    }
+
     /// Fills a region, by looks, and finds all in order: by pieces, and by following a place in each bucket.
     fn fill_and_find(chunking: Chunking, lanes: usize, bucket_of: impl Fn(usize) -> usize) {
         let mut buckets = Buckets::new(chunking);

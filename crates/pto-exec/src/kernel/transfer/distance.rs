@@ -72,24 +72,29 @@ const FAR_GATHERED: usize = 3 << 10;
 /// Lanes between asking for a slot and combining it, at most, in a run of some length.
 #[inline(always)]
 pub(crate) fn lookahead<const N: usize, C: Combine<N>>(table: &[[u8; N]], length: usize) -> usize {
-    let (caches, bytes) = (Caches::get(), size_of_val(table));
-    let is_asked = match caches.brings_in_time() {
+    let is_asked = are_slots_asked(Caches::get(), (size_of_val(table), N), length, C::READS);
+    if is_asked && !C::WIDENS { FAR } else { AHEAD }
+}
+
+/// True if the slots of a run of some length, of a table and elements of so many bytes, are asked for [far ahead](FAR).
+#[inline(always)]
+fn are_slots_asked(caches: Caches, (bytes, size): (usize, usize), length: usize, reads: bool) -> bool {
+    match caches.brings_in_time() {
         // A last level that has kept what lanes touch, from a call before, is as quick without being asked: loads overlap, and
         // stores are taken as they come. Unless lanes and values come from memory, and slots of the table wait behind them.
-        true if C::READS && bytes <= FAR_BYTES => bytes > caches.l2 && length >= caches.near_l3() / (4 + N),
-        true if C::READS => length >= FAR_BYTES / LINE,
+        true if reads && bytes <= FAR_BYTES => bytes > caches.l2 && length >= caches.near_l3() / (4 + size),
+        true if reads => length >= FAR_BYTES / LINE,
         true => bytes > caches.l2 && length > caches.l3 / LINE,
         // Stores that wait for nothing are taken by a near last level as they come.
-        false => is_far(table) && if C::READS { are_asked(length, FAR_LANES) } else { length >= FAR_LANES },
-    };
-    if is_asked && !C::WIDENS { FAR } else { AHEAD }
+        false => bytes > FAR_BYTES && if reads { are_asked(caches, length, FAR_LANES) } else { length >= FAR_LANES },
+    }
 }
 
 /// True if the slots of so many lanes are worth asking for far ahead, before they are loaded: as many as were found to be with a
 /// far last level, or, where it is near and keeps what lanes touch, those that touch more than [`FAR_BYTES`].
 #[inline(always)]
-fn are_asked(lanes: usize, with_far_l3: usize) -> bool {
-    lanes >= if Caches::get().is_l3_far() { with_far_l3 } else { FAR_BYTES / LINE }
+fn are_asked(caches: Caches, lanes: usize, with_far_l3: usize) -> bool {
+    lanes >= if caches.is_l3_far() { with_far_l3 } else { FAR_BYTES / LINE }
 }
 
 /// Lanes that are read by the vector unit's gather instruction from any table: the addresses of so few pages are at hand.
@@ -111,6 +116,39 @@ pub(crate) fn are_gathered<const N: usize>(table: &[[u8; N]], length: usize) -> 
 /// The words whose elements are to be asked for while those before them are gathered.
 #[inline(always)]
 pub(crate) fn far_gathers<'a, const N: usize, W: Word>(table: &[[u8; N]], words: &'a [W]) -> &'a [W] {
-    let is_far = is_far(table) && are_asked(words.len(), FAR_GATHERED);
+    let is_far = is_far(table) && are_asked(Caches::get(), words.len(), FAR_GATHERED);
     words.get(FAR..).filter(|_| is_far).unwrap_or(&[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_asked_for_from_so_many_lanes_on_each_kind_of_machine() {
+        let mesh = Caches { l2: 2 << 20, l3: 260 << 20, is_chiplet: false };
+        let chiplet = Caches { l2: 512 << 10, l3: 32 << 20, is_chiplet: true };
+        let large = Caches { l2: 1 << 20, ..chiplet };
+        // The fewest lanes whose slots are asked for, of 4 bytes each.
+        let least = |caches, bytes, reads| {
+            let asked = |length: usize| are_slots_asked(caches, (bytes, 4), length, reads);
+            let least =
+                (0..30).flat_map(|log| [(1 << log) - 1, 1 << log, (1 << log) + 1]).find(|length| asked(*length));
+            assert_eq!(least.is_some(), asked(usize::MAX), "once they are asked for, they always are");
+            least
+        };
+        for (machine, replaced, summed) in [
+            (mesh, [None, None, None, Some(1 << 20)], [None, None, None, Some(1 << 20)]),
+            (chiplet, [None, None, None, Some(1 << 20)], [None, None, None, Some(1 << 17)]),
+            (
+                large,
+                [None, Some((1 << 19) + 1), Some((1 << 19) + 1), Some((1 << 19) + 1)],
+                [None, Some(1 << 21), Some(1 << 21), Some(1 << 17)],
+            ),
+        ] {
+            let sizes = [1 << 20, (1 << 20) + 4, FAR_BYTES, FAR_BYTES + 4];
+            assert_eq!(sizes.map(|bytes| least(machine, bytes, false)), replaced, "{machine:?}");
+            assert_eq!(sizes.map(|bytes| least(machine, bytes, true)), summed, "{machine:?}");
+        }
+    }
 }
