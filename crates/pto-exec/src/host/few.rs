@@ -14,7 +14,7 @@ use super::Index;
 use crate::kernel::combine::Combine;
 use crate::kernel::elements::Outside;
 use crate::kernel::kind::with_combine;
-use crate::kernel::simd::{Backend, Simd, Task};
+use crate::kernel::simd::{Backend, Lands, Simd, Task};
 use crate::kernel::transfer;
 use crate::kernel::{Offsets, Word};
 
@@ -165,12 +165,12 @@ impl<const N: usize, W: Word> Task for GatherChecked<'_, N, W> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> bool {
         let Self { destination, table, words, limit } = self;
-        if N == 4 && W::BYTES == 4 && (simd.lands() || transfer::are_gathered(table, words.len())) {
+        if N == 4 && W::BYTES == 4 && simd.lands().covers(transfer::are_gathered(table, words.len())) {
             let table = bytemuck::cast_slice(&table[..limit as usize]);
             return simd.gather4(bytemuck::cast_slice_mut(destination), table, bytemuck::cast_slice(words), None);
         }
         let Some(offsets) = Offsets::look(simd, words, limit) else { return false };
-        if simd.lands() {
+        if simd.lands() == Lands::ByLoads {
             // With AVX-512 the compiler would put its gather instruction in the place of single loads.
             transfer::gather_ahead(destination, table, offsets, &[]);
         } else {

@@ -8,6 +8,10 @@ use super::partition::{Entry, WRITTEN_OUT, entry_bytes};
 use super::simd::{self, LINE, Simd, Task};
 use super::transfer::{AHEAD, FAR};
 
+/// Entries between asking for one and combining it: soon enough for its slot to be asked for, and so late that the lines of slots
+/// have not pushed it out of the first-level cache by then.
+const LATER: usize = 256;
+
 /// What is asked for while a bucket is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
@@ -50,20 +54,18 @@ impl<const N: usize, C: Combine<N>> Task for Apply<'_, N, C> {
             piece.iter().take(FAR).for_each(|entry| simd::prefetch_far(table, entry.slot()));
         }
         for i in 0..pieces.len() {
-            let (next, mut later) = (entries(i + 1), entries(i + 2));
-            // While the last entries of a piece are combined, the first slots of the next are asked for.
-            let (body, last) = piece.split_at(piece.len().saturating_sub(FAR));
-            let (last, very_last) = last.split_at(last.len().saturating_sub(AHEAD));
-            let parts = [
-                (body, from(piece, AHEAD), from(piece, FAR)),
-                (last, from(piece, body.len() + AHEAD), next),
-                (very_last, next, from(next, last.len())),
-            ];
-            for (entries, near, far) in parts {
-                let far = if asks_slots { far } else { &[] };
-                let near = if asks_to_write { near } else { &[] };
-                combine_ahead::<N, C, S>(simd, table, entries, [near, far, later], &mut lines);
-                later = from(later, entries.len());
+            let next = entries(i + 1);
+            let mut start = 0;
+            // While the last entries of a piece are combined, the first ones of the next are asked for.
+            for end in [LATER, FAR, AHEAD, 0].map(|distance| piece.len().saturating_sub(distance)) {
+                let ahead = |distance: usize| match (start + distance).checked_sub(piece.len()) {
+                    None => &piece[start + distance..],
+                    Some(beyond) => from(next, beyond),
+                };
+                let far = if asks_slots { ahead(FAR) } else { &[] };
+                let near = if asks_to_write { ahead(AHEAD) } else { &[] };
+                combine_ahead::<N, C, S>(simd, table, &piece[start..end], [near, far, ahead(LATER)], &mut lines);
+                start = end;
             }
             piece = next;
         }

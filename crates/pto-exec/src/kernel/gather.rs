@@ -58,8 +58,7 @@ fn gather_words_resolving<W: Word>(
     macro_rules! gathered {
         ($n:literal) => {{
             let (tile, table) = (tile.as_chunks_mut::<$n>().0, table.as_chunks::<$n>().0);
-            let is_gathered = W::BYTES == 4 && transfer::are_gathered(table, words.len());
-            backend.run(GatherResolving { tile, words, from: Resolving { table, is_gathered, resolver, streams } })
+            backend.run(GatherResolving { tile, words, from: Resolving { table, resolver, streams } })
         }};
     }
     match size {
@@ -85,19 +84,14 @@ impl<const N: usize, W: Word> Task for GatherResolving<'_, N, W> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Self::Output {
         let Self { tile, words, from } = self;
-        if simd.lands() && N == 4 && W::BYTES == 4 {
+        if N == 4 && W::BYTES == 4 && simd.lands().covers(transfer::are_gathered(from.table, words.len())) {
             return from.gather_landing(simd, tile, words);
-        }
-        let is_identity = from.resolver.is_identity();
-        if is_identity && from.is_gathered {
-            // Nothing to be resolved, and the instruction looks at its lanes by itself.
-            return from.gather(simd, tile, words, &[]).map(|()| 0);
         }
         // Whole lines are written after these.
         let head = tile.as_ptr().align_offset(simd::LINE).min(AT_ONCE).min(words.len());
         let ((first, tile), (first_words, words)) = (tile.split_at_mut(head), words.split_at(head));
         let ((tiles, last), (chunks, last_words)) = (tile.as_chunks_mut::<AT_ONCE>(), words.as_chunks::<AT_ONCE>());
-        let ahead = if is_identity { transfer::far_gathers(from.table, words) } else { &[] };
+        let ahead = if from.resolver.is_identity() { transfer::far_gathers(from.table, words) } else { &[] };
         let mut remapped = [W::put(0); AT_ONCE];
         let mut outside = from.resolve_and_gather(simd, first, first_words, &mut remapped, &[])?;
         for (i, (tile, chunk)) in tiles.iter_mut().zip(chunks).enumerate() {
@@ -113,8 +107,6 @@ impl<const N: usize, W: Word> Task for GatherResolving<'_, N, W> {
 /// A table, with what its lanes are resolved by and whether its elements are written past the caches.
 struct Resolving<'a, const N: usize> {
     table: &'a [[u8; N]],
-    /// By the gather instruction: elements and words have 4 bytes.
-    is_gathered: bool,
     resolver: Resolver,
     streams: Option<&'a Streams>,
 }
@@ -144,17 +136,10 @@ impl<const N: usize> Resolving<'_, N> {
         if outside > 0 && self.resolver.is_identity() { Err(Outside) } else { Ok(outside) }
     }
 
-    /// Gathers lanes that are resolved, looking at each; at most [`AT_ONCE`] unless by the gather instruction. The elements of
-    /// `ahead` are asked for.
+    /// Gathers at most [`AT_ONCE`] lanes that are resolved, looking at each. The elements of `ahead` are asked for.
     #[inline(always)]
     fn gather<W: Word, S: Simd>(&self, simd: S, tile: &mut [[u8; N]], words: &[W], ahead: &[W]) -> Result<(), Outside> {
-        let capacity = self.resolver.capacity;
-        if self.is_gathered {
-            let table = bytemuck::cast_slice(&self.table[..capacity as usize]);
-            let (tile, words) = (bytemuck::cast_slice_mut(tile), bytemuck::cast_slice(words));
-            return if simd.gather4(tile, table, words, self.streams) { Ok(()) } else { Err(Outside) };
-        }
-        let offsets = Offsets::look(simd, words, capacity).ok_or(Outside)?;
+        let offsets = Offsets::look(simd, words, self.resolver.capacity).ok_or(Outside)?;
         match self.streams {
             Some(streams) => {
                 let found = &mut [[0; N]; AT_ONCE][..tile.len()];

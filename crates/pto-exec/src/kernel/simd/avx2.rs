@@ -18,7 +18,7 @@ use core::arch::x86_64::{
 
 pub(super) use gather::gather4_landing;
 
-use super::{LINE, Landing, Line, Simd, Streams, Task, portable};
+use super::{LINE, Landing, Lands, Line, Simd, Streams, Task, portable};
 use crate::kernel::modulus::Modulus;
 use crate::kernel::offsets::{KEEP, Word};
 
@@ -357,8 +357,8 @@ unsafe impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn lands(self) -> bool {
-        true
+    fn lands(self) -> Lands {
+        Lands::ByLoads
     }
 
     #[inline(always)]

@@ -15,7 +15,7 @@ use core::arch::x86_64::{
 };
 
 use super::avx2::{self, Avx2};
-use super::{LINE, Landing, Line, Simd, Streams, Task, portable};
+use super::{LINE, Landing, Lands, Line, Simd, Streams, Task, portable};
 use crate::kernel::modulus::Modulus;
 use crate::kernel::offsets::{KEEP, Word};
 
@@ -332,20 +332,15 @@ unsafe impl Simd for Avx512 {
         words: &[[u8; 4]],
         streams: Option<&Streams>,
     ) -> bool {
-        // The instruction reads its offsets as signed.
-        if self.lands() || table.len() > 1 << 31 {
-            let landing = Landing::Nearest { signed: false };
-            return self.gather4_landing(destination, table, words, landing, streams) == 0;
-        }
-        let head = destination.as_ptr().align_offset(LINE).min(destination.len());
-        let head = if streams.is_some() { head } else { 0 };
-        let ((first, rest), (first_words, words)) = (destination.split_at_mut(head), words.split_at(head));
-        self.gather16(first, table, first_words, None) && self.gather16(rest, table, words, streams)
+        self.gather4_landing(destination, table, words, Landing::Nearest { signed: false }, streams) == 0
     }
 
     #[inline(always)]
-    fn lands(self) -> bool {
-        self.gathers == Gathers::ByLoads
+    fn lands(self) -> Lands {
+        match self.gathers {
+            Gathers::ByInstruction => Lands::ByInstruction,
+            Gathers::ByLoads => Lands::ByLoads,
+        }
     }
 
     #[inline(always)]
@@ -357,6 +352,10 @@ unsafe impl Simd for Avx512 {
         landing: Landing,
         streams: Option<&Streams>,
     ) -> usize {
+        // The instruction reads its offsets as signed.
+        if self.gathers == Gathers::ByInstruction && table.len() <= 1 << 31 {
+            return self.gather_landing(destination, table, words, landing, streams);
+        }
         // SAFETY: `self.avx2` is a proof of all the features that are enabled there.
         unsafe { avx2::gather4_landing(self.avx2, destination, table, words, landing, streams) }
     }

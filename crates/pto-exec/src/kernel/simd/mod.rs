@@ -80,11 +80,10 @@ pub(crate) unsafe trait Simd: Copy + Send + Sync {
         portable::gather4(destination, table, words)
     }
 
-    /// [`gather4_landing`](Self::gather4_landing) is quicker than resolving words before they are gathered, from any table, and
-    /// single loads are quicker than a gather instruction.
+    /// From which tables [`gather4_landing`](Self::gather4_landing) is quicker than resolving words before they are gathered.
     #[inline(always)]
-    fn lands(self) -> bool {
-        false
+    fn lands(self) -> Lands {
+        Lands::Never
     }
 
     /// As [`gather4`](Self::gather4), where words that are not below the table's length land on another of its elements;
@@ -125,6 +124,29 @@ pub(crate) unsafe trait Simd: Copy + Send + Sync {
     fn add_f16_row(self, row: &mut [[u8; 2]], other: &[[u8; 2]]) {
         for (slot, value) in row.iter_mut().zip(other) {
             *slot = self.add_f16(u16::from_le_bytes(*slot), u16::from_le_bytes(*value)).to_le_bytes();
+        }
+    }
+}
+
+/// From which tables words are resolved in registers, on their way to the elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lands {
+    /// From none.
+    Never,
+    /// From those that a [gather instruction](super::transfer::are_gathered) reads.
+    ByInstruction,
+    /// From all: by single loads, which are quicker than any such instruction.
+    ByLoads,
+}
+
+impl Lands {
+    /// True for a table that a gather instruction would read, or not.
+    #[inline(always)]
+    pub(crate) fn covers(self, is_gathered: bool) -> bool {
+        match self {
+            Self::Never => false,
+            Self::ByInstruction => is_gathered,
+            Self::ByLoads => true,
         }
     }
 }
