@@ -27,10 +27,10 @@ pub(super) const HANDFUL: usize = 512;
 #[inline(always)]
 pub(super) fn handful<T: Element>(atomic: Atomic) -> usize {
     match (atomic, T::TYPE) {
-        (Atomic::None, _) => 256,
+        (Atomic::None, _) => 384,
         (_, ElementType::F16 | ElementType::BF16) => 16,
-        (Atomic::Add, _) => 128,
-        (Atomic::Max | Atomic::Min, _) => 64,
+        (Atomic::Add, _) => 192,
+        (Atomic::Max | Atomic::Min, _) => 128,
     }
 }
 
@@ -330,7 +330,7 @@ mod tests {
     fn agree<T: Element + From<u8>, I: Index>(number: fn(i128) -> I, odd: &[i128], add: fn(T, T) -> T) {
         let capacity = 20usize;
         let table: Vec<T> = (0..capacity as u8).map(|x| T::from(x + 100)).collect();
-        let lengths = (0..=66).chain([95, 96, 97, 127, 128, 129, 255, 256, 257, HANDFUL, HANDFUL + 1]);
+        let lengths = (0..=66).chain([95, 96, 97, 127, 128, 129, 255, 256, 257, 384, 385, HANDFUL, HANDFUL + 1]);
         for length in lengths {
             for at in (0..length.max(1)).step_by(1 + length / 40) {
                 for odd in odd.iter().copied().chain([3]) {

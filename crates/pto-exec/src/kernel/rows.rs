@@ -7,7 +7,7 @@ use super::cache::Caches;
 use super::elements::Moved;
 use super::lanes::Strided;
 use super::offsets::{AnyOffsets, Word};
-use super::simd::{self, Backend, LINE, Simd, Streams, Task};
+use super::simd::{self, Backend, LINE, Line, Simd, Streams, Task};
 
 /// Rows of up to this many bytes are asked for before they are copied through the caches.
 const ASKED_BYTES: usize = 512;
@@ -76,6 +76,50 @@ impl RowBlock<'_> {
         ask.in_flight / self.segments.iter().map(lines).sum::<usize>().clamp(1, ask.in_flight)
     }
 
+    /// The lines of the tile from its first row on, if rows are one piece each, none is dropped, and all begin and end with a line.
+    #[inline(always)]
+    fn whole_lines<'t, const N: usize>(&self, tile: &'t mut [[u8; N]]) -> Option<WholeLines<'t>> {
+        let (&[Segment { tile: at, length, .. }], None) = (self.segments, self.moved.positions) else { return None };
+        let Strided { start, step } = self.moved.payload;
+        let whole = |elements: usize| (elements * N).is_multiple_of(LINE).then_some(elements * N / LINE);
+        let (length, step) = (whole(length).filter(|length| *length > 0)?, whole(step)?);
+        let tile = tile.get_mut(start + at..)?.as_flattened_mut();
+        let (head, lines, _) = bytemuck::pod_align_to_mut(tile);
+        head.is_empty().then_some(WholeLines { lines, length, step })
+    }
+
+    /// Gathers rows of whole lines past the caches, in few instructions each.
+    #[inline(always)]
+    fn stream_lines<const N: usize, W: Word, S: Simd>(
+        &self,
+        simd: S,
+        streams: &Streams,
+        whole: WholeLines<'_>,
+        words: &[W],
+        table: &[[u8; N]],
+    ) {
+        let ask = Ask::read();
+        let asked = whole.length.min(ask.lines);
+        let ahead = self.ahead::<N>(ask);
+        let first = |word: &W| word.get() as usize * self.stride + self.segments[0].table;
+        let prefetch = |word: &W| {
+            (0..asked).for_each(|line| simd::prefetch_far(table, first(word).wrapping_add(line * (LINE / N))));
+        };
+        words.iter().take(ahead).for_each(prefetch);
+        let (mut lines, length) = (whole.lines, whole.length);
+        for (i, word) in words.iter().enumerate() {
+            if let Some(next) = words.get(i + ahead) {
+                prefetch(next);
+            }
+            let from = table[first(word)..].as_flattened()[..length * LINE].as_chunks::<LINE>().0;
+            let (row, rest) = lines.split_at_mut(whole.step.min(lines.len()));
+            for (line, from) in row[..length].iter_mut().zip(from) {
+                simd.stream_line(line, from, streams);
+            }
+            lines = rest;
+        }
+    }
+
     /// Visits the rows that are left. The first of those to come are asked for.
     #[inline(always)]
     pub(super) fn for_each_row<T, const N: usize, W: Word>(
@@ -109,6 +153,15 @@ impl RowBlock<'_> {
             }
         }
     }
+}
+
+/// Rows of a tile that consist of whole lines.
+struct WholeLines<'a> {
+    lines: &'a mut [Line],
+    /// Lines of a row.
+    length: usize,
+    /// Lines from the first of a row to that of the next.
+    step: usize,
 }
 
 /// One row to move.
@@ -222,6 +275,9 @@ impl<const N: usize> Gather<'_, N> {
         let Self { tile, block, table } = self;
         let block = RowBlock { segments, ..block };
         let Moved { payload, count, .. } = block.moved;
+        if let (Some(streams), Some(whole)) = (block.streams, block.whole_lines(tile)) {
+            return block.stream_lines(simd, streams, whole, words, table);
+        }
         // The prefetchers of machines with a far last level find the lines of long rows that are to be read. There, where such rows
         // go through the caches, the lines to be written are asked for, in time for the next one.
         let is_short = segments.iter().any(|segment| segment.length * N <= ASKED_BYTES);
@@ -265,6 +321,43 @@ fn zero_rows<const N: usize>(tile: &mut [[u8; N]], payload: Strided, rows: Range
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::offsets::Offsets;
+
+    /// Rows of whole lines and others, at every distance in the tile that begins and ends with a line or does not, with guards
+    /// between them.
+    #[test]
+    fn rows_past_the_caches_stay_within_their_ends() {
+        const ROWS: usize = 50;
+        for (length, gap, start) in [32, 64, 96, 192, 31, 33, 80].into_iter().flat_map(|length| {
+            [0, 32, 64, 1].into_iter().flat_map(move |gap| [0, 32, 7].map(|start| (length, gap, start)))
+        }) {
+            let segment = Segment { tile: 32, table: 5, length };
+            let (stride, step) = (length + 9, length + gap);
+            let table: Vec<[u8; 2]> = (0..ROWS * stride).map(|i| (i as u16).to_le_bytes()).collect();
+            for count in [0, 1, 2, 23, 24, 25, 100] {
+                let words: Vec<[u8; 4]> = (0..count).map(|k| (k as u32 * 37 % 50).to_le_bytes()).collect();
+                let mut lines = vec![Line([0xee; LINE]); (start + 32 + count * step) / 32 + 2];
+                // Where the last row ends before its stride does, so does the tile.
+                let end = start + 32 + (count * step).saturating_sub(gap);
+                let mut expected = bytemuck::cast_slice::<_, [u8; 2]>(&lines).to_vec();
+                for (row, word) in words.iter().enumerate() {
+                    let from = u32::from_le_bytes(*word) as usize * stride + segment.table;
+                    expected[start + 32 + row * step..][..length].copy_from_slice(&table[from..][..length]);
+                }
+                for backend in Backend::available() {
+                    lines.fill(Line([0xee; LINE]));
+                    let tile: &mut [[u8; 2]] = bytemuck::cast_slice_mut(&mut lines);
+                    let offsets = Offsets::check(&words, ROWS as u64).expect("in range");
+                    let payload = Strided { start, step };
+                    let moved = Moved { payload, count, offsets: AnyOffsets::Narrow(offsets), positions: None };
+                    let block = RowBlock { moved, stride, segments: &[segment], streams: Some(&Streams::new()) };
+                    gather_as::<2>(backend, tile[..end].as_flattened_mut(), block, table.as_flattened());
+                    let tile: &[[u8; 2]] = bytemuck::cast_slice(&lines);
+                    assert_eq!(tile, expected, "{} {length} {gap} {start} {count}", backend.name());
+                }
+            }
+        }
+    }
 
     #[test]
     fn copies_of_every_length_and_address_stay_within_their_ends() {

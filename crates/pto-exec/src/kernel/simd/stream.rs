@@ -12,7 +12,7 @@ pub(crate) const LINE: usize = 64;
 /// What a cache line holds, at the place of one.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(64))]
-pub(crate) struct Line(pub(super) [u8; LINE]);
+pub(crate) struct Line(pub(crate) [u8; LINE]);
 
 /// The right to such stores. They are not ordered with others, so the end of this value waits for them: whoever learns
 /// afterwards that a transfer is done finds its data there.
