@@ -42,6 +42,9 @@ pub(super) const LOOK: usize = 64;
 /// stores takes a loop's one load of a bucket's end for one that always has to: that doubles the time of a partition.
 pub(super) const WRITTEN_OUT: usize = 8;
 
+/// Chunks that buckets get between asking for the first lines of one and filling it: nobody else has them in a cache.
+const SOON: usize = 2;
+
 /// Lanes between asking for a lane or value and copying it.
 const AHEAD: usize = 256;
 
@@ -163,15 +166,22 @@ pub(super) struct Places {
 
 impl Places {
     /// Visits the place in a bucket, which then moves on by one; from the last of a chunk, of so many entries, to where `next`
-    /// says. The visit comes first: what it needs would have to be kept beyond the call.
+    /// says; both are given the region. The visit comes first: what it needs would have to be kept beyond the call.
     #[inline(always)]
-    fn visit(&mut self, chunk: u32, bucket: usize, visit: impl FnOnce(usize), next: impl FnOnce(u32) -> u32) {
+    fn visit<R>(
+        &mut self,
+        region: &mut R,
+        chunk: u32,
+        bucket: usize,
+        visit: impl FnOnce(&mut R, usize),
+        next: impl FnOnce(&mut R, u32) -> u32,
+    ) {
         let at = &mut self.at[bucket % MOST_BUCKETS];
         let place = *at;
         *at = place + 1;
-        visit(place as usize);
+        visit(region, place as usize);
         if (place + 1) & (chunk - 1) == 0 {
-            *at = next(place);
+            *at = next(region, place);
         }
     }
 }
@@ -190,9 +200,10 @@ impl Chunks {
     /// The first place of a new chunk after that of a place. Mostly there is room in a chunk.
     #[cold]
     #[inline(never)]
-    fn add(&mut self, place: u32) -> u32 {
+    fn add<E>(&mut self, region: &[E], place: u32) -> u32 {
         let next = (self.free * self.chunk) as u32;
         self.free += 1;
+        simd::prefetch_run(region, (self.free + SOON) * self.chunk, 2 * LINE / size_of::<E>());
         self.next[place as usize / self.chunk] = next;
         next
     }
@@ -237,13 +248,14 @@ impl Buckets {
 
     /// Puts an entry to the end of its bucket.
     #[inline(always)]
-    fn put<E>(&mut self, region: &mut [E], (bucket, entry): (usize, E)) {
-        let put = |place: usize| {
+    fn put<E>(&mut self, mut region: &mut [E], (bucket, entry): (usize, E)) {
+        let put = |region: &mut &mut [E], place: usize| {
             region[place] = entry;
             // The prefetchers of the machine follow fewer streams than there are buckets.
             simd::prefetch(region, place + LINE / size_of::<E>());
         };
-        self.ends.visit(self.chunking.chunk as u32, bucket, put, |place| self.chunks.add(place));
+        let add = |region: &mut &mut [E], place| self.chunks.add(region, place);
+        self.ends.visit(&mut region, self.chunking.chunk as u32, bucket, put, add);
     }
 
     /// The places of the first entries of all buckets.
@@ -254,7 +266,8 @@ impl Buckets {
     /// Visits the next entry of a bucket that has one.
     #[inline(always)]
     pub(super) fn follow(&self, places: &mut Places, bucket: usize, visit: impl FnOnce(usize)) {
-        places.visit(self.chunking.chunk as u32, bucket, visit, |place| self.chunks.after(place));
+        let visit = |_: &mut (), place| visit(place);
+        places.visit(&mut (), self.chunking.chunk as u32, bucket, visit, |_, place| self.chunks.after(place));
     }
 
     /// The pieces of a bucket, in order.
