@@ -577,8 +577,8 @@ fn a_late_fault_leaves_no_trace() {
     }
 }
 
-/// So many lanes that slots are asked for ahead on every kind of machine, by words that nobody has looked at yet; into tables
-/// that threads save, own or merge.
+/// So many lanes that slots are asked for ahead on every kind of machine, by words that nobody has looked at yet, and that more
+/// parts of them are sorted than there are threads; into tables that threads save, own or merge.
 #[test]
 fn more_lanes_than_any_cache_keeps_are_carried_out_in_order_or_not_at_all() {
     let (size, lanes) = (1usize << 20, (1 << 21) + 77);
@@ -603,6 +603,9 @@ fn more_lanes_than_any_cache_keeps_are_carried_out_in_order_or_not_at_all() {
             let mut table = before.clone();
             engine.scatter(&mut table, &source, &words, atomic, OutOfBounds::Undefined).expect("all in range");
             assert!(table == expected, "{atomic:?} {engine:?}");
+            let mut read = vec![0; lanes];
+            engine.gather(&mut read, &table, &words, OutOfBounds::Undefined).expect("all in range");
+            assert!(read.iter().zip(&words).all(|(found, word)| *found == expected[*word as usize]), "{engine:?}");
             for (lane, odd) in [(lanes - 1, u32::MAX), (1 << 20, size as u32)] {
                 let mut words = words.clone();
                 words[lane] = odd;

@@ -89,6 +89,12 @@ pub(crate) const FILL: usize = 1 << 23;
 /// As [`FILL`] for a gather in the order of the table.
 pub(crate) const FILL_GATHERED: usize = 1 << 26;
 
+/// Parts of the lanes that are sorted apart, for each thread, at the most.
+pub(crate) const SORTED_PARTS: usize = 4;
+
+/// Lanes of such a part in a bucket of average length, at the least: fewer would leave too much of their chunks unused.
+pub(crate) const SORTED_LANES: usize = 1 << 13;
+
 /// Lanes for each line of a table from which on the lines are asked for in order, where the last level is near and the second small.
 pub(crate) const IN_ORDER: usize = 2;
 
@@ -188,6 +194,12 @@ impl Work {
     /// Into how many parts the table is sorted.
     pub(crate) fn buckets(&self) -> usize {
         self.caches.buckets(self.table_bytes)
+    }
+
+    /// Into how many parts lanes are cut to be sorted. Threads take them by turns: one that is held up takes fewer.
+    pub(crate) fn sorted_parts(&self) -> usize {
+        let each = self.lanes / self.threads / (self.buckets() * SORTED_LANES);
+        if self.threads == 1 { 1 } else { self.threads * each.clamp(1, SORTED_PARTS) }
     }
 
     /// What a thread asks for while it carries out the `bucket`-th part of the table, of so many. Threads take parts from a queue,
@@ -314,6 +326,16 @@ mod tests {
         assert_eq!((gather(2 * filled, 32, 2), gather(2 * filled - 2, 32, 2)), (Partitioned, Owned));
         assert_eq!((gather(1 << 30, SPILL + 1, 1), gather(1 << 30, SPILL, 1)), (Partitioned, Direct));
         assert_eq!(spread(Work { gathers: true, lanes: 1 << 30, caches: CHIPLET, ..WORK }), Owned);
+    }
+
+    #[test]
+    fn several_threads_sort_more_parts_than_there_are_threads() {
+        let parts = |lanes, threads| Work { lanes, threads, ..WORK }.sorted_parts();
+        // Of a part and a bucket, in a table of 64 of these.
+        let least = 64 * SORTED_LANES;
+        assert_eq!((parts(1, 2), parts(4 * least - 1, 2), parts(4 * least, 2)), (2, 2, 4));
+        assert_eq!((parts(8 * least - 1, 2), parts(8 * least, 2), parts(usize::MAX, 2)), (6, 8, 8));
+        assert_eq!((parts(usize::MAX, 1), parts(usize::MAX, 3), parts(16 * least, 8)), (1, 12, 16));
     }
 
     #[test]

@@ -393,14 +393,14 @@ impl Scatter<'_> {
         if engine.memory_cap < LEAST_MEMORY {
             return Err(table);
         }
-        let (buckets, threads) = (work.buckets(), work.threads);
+        let (buckets, parts) = (work.buckets(), work.sorted_parts());
         let Some(split) = Split::of(table.len() / kernel.size(), buckets) else { return Err(table) };
         let entry = entry_bytes(kernel.size());
-        let Some((round, chunking)) = rounds(run.length, engine.memory_cap / entry / threads, buckets, threads) else {
+        let Some((round, chunking)) = rounds(run.length, engine.memory_cap / entry / parts, buckets, parts) else {
             return Err(table);
         };
         let region = chunking.entries() * entry;
-        engine.scratch.with(region * threads, |memory| {
+        engine.scratch.with(region * parts, |memory| {
             let Some(memory) = memory else { return Err(table) };
             // A single round looks at lanes while sorting them; of several, none may be applied before all are seen.
             if round < run.length && engine.check_lanes(&lookup, run).is_err() {
@@ -425,7 +425,7 @@ impl Scatter<'_> {
         memory: ChunksMut<'_, u8>,
     ) -> Result<usize, Outside> {
         let Self { engine, kernel, lookup, tile, .. } = *self;
-        let tasks = cuts(run.length, work.threads).into_iter().zip(memory).collect();
+        let tasks = cuts(run.length, memory.len()).into_iter().zip(memory).collect();
         let partitions = engine.each(tasks, |((from, to), region)| {
             let partition = Partition { lookup, run: run.part(from, to), split, chunking };
             let (buckets, outside) = partition.write(engine.backend, kernel.size(), tile, region);
@@ -458,12 +458,12 @@ fn save(backend: Backend, memory: &mut [u8], table: &[u8]) {
     }
 }
 
-/// How many of so many lanes are sorted at a time, and how the region of each thread is cut, of so many entries at the most.
+/// How many of so many lanes are sorted at a time, and how the region of each part of them is cut, of so many entries at the most.
 /// `None` if rounds would be too short to pay.
-fn rounds(lanes: usize, entries: usize, buckets: usize, threads: usize) -> Option<(usize, Chunking)> {
-    let least = (buckets * BUCKET_LANES / 4).saturating_mul(threads).min(lanes);
+fn rounds(lanes: usize, entries: usize, buckets: usize, parts: usize) -> Option<(usize, Chunking)> {
+    let least = (buckets * BUCKET_LANES / 4).saturating_mul(parts).min(lanes);
     let lengths = core::iter::successors(Some(lanes.min(1 << 31)), |length| Some(length / 2));
-    let cut = |length: usize| (length, Chunking::of(length.div_ceil(threads), buckets));
+    let cut = |length: usize| (length, Chunking::of(length.div_ceil(parts), buckets));
     let fits = |(_, chunking): &(usize, Chunking)| chunking.entries() <= entries;
     lengths.take_while(|length| *length > 0 && *length >= least).map(cut).find(fits)
 }

@@ -47,15 +47,15 @@ impl Engine {
                 return None;
             }
         }
-        let threads = work.threads;
-        let chunking = Chunking::of(words.len().div_ceil(threads), buckets);
+        let parts = work.sorted_parts();
+        let chunking = Chunking::of(words.len().div_ceil(parts), buckets);
         let region = chunking.entries() * PLACE_BYTES;
-        let bytes = region.checked_mul(threads)?;
+        let bytes = region.checked_mul(parts)?;
         if bytes > self.memory_cap || self.memory_cap < LEAST_MEMORY {
             return None;
         }
         let tile = &mut tile[run.payload.start * size..][..words.len() * size];
-        let cuts = cuts(words.len(), threads);
+        let cuts = cuts(words.len(), parts);
         let sorted = Sorted { engine: self, words, capacity, size, split, chunking, cuts };
         self.scratch.with(bytes, |memory| memory.map(|memory| sorted.gather(memory, tile, table)))
     }
@@ -68,7 +68,7 @@ struct Sorted<'a> {
     size: usize,
     split: Split,
     chunking: Chunking,
-    /// The lanes of each thread.
+    /// The lanes that are sorted together.
     cuts: Vec<(usize, usize)>,
 }
 
@@ -96,9 +96,7 @@ impl Sorted<'_> {
         }
         let table = &table[..capacity * size];
         let tasks = pieces.into_iter().zip(table.chunks((split.bucket_length() * size).max(1))).collect();
-        engine.each(tasks, |(pieces, table): (Vec<&mut [u8]>, &[u8])| {
-            pieces.into_iter().for_each(|places| look_up(size, places, table));
-        });
+        engine.each(tasks, |(pieces, table): (Vec<&mut [u8]>, &[u8])| look_up(size, pieces, table));
         let mut tasks = Vec::with_capacity(cuts.len());
         for ((&(from, to), buckets), region) in cuts.iter().zip(&sorted).zip(memory.chunks(region)) {
             let (mine, rest) = core::mem::take(&mut tile).split_at_mut((to - from) * size);

@@ -1,7 +1,7 @@
 //! A stable partition of a scatter by destination.
 //!
-//! Each thread takes a part of the source and copies offset and value of each of its lanes to the lane's bucket, an
-//! equal part of the table. Buckets grow by chunks of a region of the thread's own, so that nobody has to count lanes
+//! The source is cut into parts. Of each, a thread copies offset and value of every lane to the lane's bucket, an
+//! equal part of the table. Buckets grow by chunks of a region of the part's own, so that nobody has to count lanes
 //! beforehand: one look at each lane does for its range, its bucket and its copy. Afterwards each bucket is applied by
 //! one thread, the regions in the order of the source: a slot sees its writers in source order whatever the number of
 //! threads, and the part of the table in use stays in cache.
@@ -75,7 +75,7 @@ pub(crate) fn entry_bytes(size: usize) -> usize {
     4 + size
 }
 
-/// How the region of a thread is cut.
+/// How the region of a part of the source is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunking {
     /// Entries of a chunk: a power of two.
@@ -203,16 +203,24 @@ impl Chunks {
     fn add<E>(&mut self, region: &[E], place: u32) -> u32 {
         let next = (self.free * self.chunk) as u32;
         self.free += 1;
-        simd::prefetch_run(region, (self.free + SOON) * self.chunk, 2 * LINE / size_of::<E>());
+        self.ask(region, self.free);
         self.next[place as usize / self.chunk] = next;
         next
     }
 
-    /// The first place of the chunk after that of a place.
+    /// The first place of the chunk after that of a place. Whoever follows the entries in their order comes to chunks in the order in
+    /// which buckets got them.
     #[cold]
     #[inline(never)]
-    fn after(&self, place: u32) -> u32 {
-        self.next[place as usize / self.chunk]
+    fn after<E>(&self, region: &[E], place: u32) -> u32 {
+        let next = self.next[place as usize / self.chunk];
+        self.ask(region, next as usize / self.chunk + 1);
+        next
+    }
+
+    /// Asks for the first lines of a chunk that comes soon after this one.
+    fn ask<E>(&self, region: &[E], chunk: usize) {
+        simd::prefetch_run(region, (chunk + SOON) * self.chunk, 2 * LINE / size_of::<E>());
     }
 }
 
@@ -263,11 +271,15 @@ impl Buckets {
         self.chunking.starts()
     }
 
-    /// Visits the next entry of a bucket that has one.
+    /// Visits the next entry of a bucket that has one; entries are followed in the order in which they were put.
     #[inline(always)]
-    pub(super) fn follow(&self, places: &mut Places, bucket: usize, visit: impl FnOnce(usize)) {
-        let visit = |_: &mut (), place| visit(place);
-        places.visit(&mut (), self.chunking.chunk as u32, bucket, visit, |_, place| self.chunks.after(place));
+    pub(super) fn follow<E>(&self, mut region: &[E], places: &mut Places, bucket: usize, visit: impl FnOnce(&E)) {
+        let visit = |region: &mut &[E], place: usize| {
+            visit(&region[place]);
+            simd::prefetch(region, place + LINE / size_of::<E>());
+        };
+        let after = |region: &mut &[E], place| self.chunks.after(region, place);
+        places.visit(&mut region, self.chunking.chunk as u32, bucket, visit, after);
     }
 
     /// The pieces of a bucket, in order.
@@ -474,7 +486,7 @@ mod tests {
         }
         let mut places = buckets.starts();
         for lane in 0..lanes {
-            buckets.follow(&mut places, bucket_of(lane), |place| assert_eq!(region[place], lane));
+            buckets.follow(&region, &mut places, bucket_of(lane), |found| assert_eq!(*found, lane));
         }
     }
 }

@@ -15,8 +15,14 @@ type Place = [u8; 4];
 /// Bytes of a place. Values must fit.
 pub(crate) const PLACE_BYTES: usize = size_of::<Place>();
 
-/// Lanes between asking for an element and reading it.
+/// Places in a line.
+const LINE_PLACES: usize = LINE / PLACE_BYTES;
+
+/// Places between asking for an element and reading it.
 const AHEAD: usize = 128;
+
+/// Places between asking for one and reading it.
+const LATER: usize = 2 * AHEAD;
 
 /// Sorts offsets into a region; returns the buckets, or `None` if an offset is at or beyond the capacity.
 pub(crate) fn sort(
@@ -58,26 +64,44 @@ impl Task for Sort<'_> {
     }
 }
 
-/// Replaces offsets by the elements of `size` bytes that they stand for in their bucket's part of the table.
-pub(crate) fn look_up(size: usize, places: &mut [u8], table: &[u8]) {
+/// Replaces offsets, of which each piece holds some, by the elements of `size` bytes that they stand for in their bucket's part of
+/// the table.
+pub(crate) fn look_up(size: usize, pieces: Vec<&mut [u8]>, table: &[u8]) {
     match size {
-        1 => look_up_as::<1>(places, table),
-        2 => look_up_as::<2>(places, table),
-        _ => look_up_as::<4>(places, table),
+        1 => look_up_as::<1>(pieces, table),
+        2 => look_up_as::<2>(pieces, table),
+        _ => look_up_as::<4>(pieces, table),
     }
 }
 
-fn look_up_as<const N: usize>(places: &mut [u8], table: &[u8]) {
-    let (places, table) = (places.as_chunks_mut::<PLACE_BYTES>().0, table.as_chunks::<N>().0);
+fn look_up_as<const N: usize>(pieces: Vec<&mut [u8]>, table: &[u8]) {
+    let table = table.as_chunks::<N>().0;
     let offset = |place: &Place| u32::from_le_bytes(*place) as usize;
-    places.iter().take(AHEAD).for_each(|place| simd::prefetch_far(table, offset(place)));
-    for k in 0..places.len() {
-        if let Some(next) = places.get(k + AHEAD) {
-            simd::prefetch_far(table, offset(next));
+    let ask = |places: &[Place]| places.iter().for_each(|place| simd::prefetch_far(table, offset(place)));
+    let mut pieces = pieces.into_iter().map(|piece| piece.as_chunks_mut::<PLACE_BYTES>().0).peekable();
+    let mut is_first = true;
+    while let Some(mut places) = pieces.next() {
+        let next = pieces.peek().map_or(&[][..], |next| next);
+        if core::mem::take(&mut is_first) {
+            ask(&places[..AHEAD.min(places.len())]);
         }
-        let place = &mut places[k];
-        let value = table[offset(place)];
-        place[..N].copy_from_slice(&value);
+        while !places.is_empty() {
+            let (now, later) = places.split_at_mut(LINE_PLACES.min(places.len()));
+            // While the last offsets of a piece are replaced, the first ones of the next are asked for.
+            let ahead = |distance: usize| {
+                let distance = distance - LINE_PLACES;
+                let ahead = later.get(distance..).filter(|ahead| !ahead.is_empty());
+                let ahead = ahead.unwrap_or_else(|| next.get(distance - later.len()..).unwrap_or(&[]));
+                &ahead[..LINE_PLACES.min(ahead.len())]
+            };
+            simd::prefetch(ahead(LATER), 0);
+            ask(ahead(AHEAD));
+            for place in now {
+                let value = table[offset(place)];
+                place[..N].copy_from_slice(&value);
+            }
+            places = later;
+        }
     }
 }
 
@@ -109,10 +133,7 @@ fn hand_out_as<const N: usize>(
         ask_ahead(all, i * LOOK);
         let found = &mut [[0; N]; LOOK][..words.len()];
         for (word, slot) in words.iter().zip(&mut *found) {
-            buckets.follow(&mut places, split.bucket(word.get()), |place| {
-                slot.copy_from_slice(&region[place][..N]);
-                simd::prefetch(region, place + LINE / PLACE_BYTES);
-            });
+            buckets.follow(region, &mut places, split.bucket(word.get()), |place| slot.copy_from_slice(&place[..N]));
         }
         match streams {
             Some(streams) => {
