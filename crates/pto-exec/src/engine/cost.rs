@@ -30,7 +30,7 @@
 
 use crate::kernel::apply::Asks;
 use crate::kernel::cache::Caches;
-use crate::kernel::partition::BUCKET_LANES;
+use crate::kernel::partition::{BUCKET_LANES, ROOMY_LANES};
 use crate::kernel::simd::LINE;
 
 /// Lanes of an elementwise transfer below which one thread is quicker, whatever the table: choosing a way must not take longer than
@@ -89,11 +89,8 @@ pub(crate) const FILL: usize = 1 << 23;
 /// As [`FILL`] for a gather in the order of the table.
 pub(crate) const FILL_GATHERED: usize = 1 << 26;
 
-/// Parts of the lanes that are sorted apart, for each thread, at the most.
+/// Parts of the lanes that are sorted apart, for each thread, at the most, provided that each has [`ROOMY_LANES`].
 pub(crate) const SORTED_PARTS: usize = 4;
-
-/// Lanes of such a part in a bucket of average length, at the least: fewer would leave too much of their chunks unused.
-pub(crate) const SORTED_LANES: usize = 1 << 13;
 
 /// Lanes for each line of a table from which on the lines are asked for in order, where the last level is near and the second small.
 pub(crate) const IN_ORDER: usize = 2;
@@ -198,7 +195,7 @@ impl Work {
 
     /// Into how many parts lanes are cut to be sorted. Threads take them by turns: one that is held up takes fewer.
     pub(crate) fn sorted_parts(&self) -> usize {
-        let each = self.lanes / self.threads / (self.buckets() * SORTED_LANES);
+        let each = self.lanes / self.threads / (self.buckets() * ROOMY_LANES);
         if self.threads == 1 { 1 } else { self.threads * each.clamp(1, SORTED_PARTS) }
     }
 
@@ -332,7 +329,7 @@ mod tests {
     fn several_threads_sort_more_parts_than_there_are_threads() {
         let parts = |lanes, threads| Work { lanes, threads, ..WORK }.sorted_parts();
         // Of a part and a bucket, in a table of 64 of these.
-        let least = 64 * SORTED_LANES;
+        let least = 64 * ROOMY_LANES;
         assert_eq!((parts(1, 2), parts(4 * least - 1, 2), parts(4 * least, 2)), (2, 2, 4));
         assert_eq!((parts(8 * least - 1, 2), parts(8 * least, 2), parts(usize::MAX, 2)), (6, 8, 8));
         assert_eq!((parts(usize::MAX, 1), parts(usize::MAX, 3), parts(16 * least, 8)), (1, 12, 16));

@@ -393,10 +393,9 @@ impl Scatter<'_> {
         if engine.memory_cap < LEAST_MEMORY {
             return Err(table);
         }
-        let (buckets, parts) = (work.buckets(), work.sorted_parts());
-        let Some(split) = Split::of(table.len() / kernel.size(), buckets) else { return Err(table) };
+        let Some(split) = Split::of(table.len() / kernel.size(), work.buckets()) else { return Err(table) };
         let entry = entry_bytes(kernel.size());
-        let Some((round, chunking)) = rounds(run.length, engine.memory_cap / entry / parts, buckets, parts) else {
+        let Some(Round { lanes: round, parts, chunking }) = Round::within(work, engine.memory_cap / entry) else {
             return Err(table);
         };
         let region = chunking.entries() * entry;
@@ -458,14 +457,31 @@ fn save(backend: Backend, memory: &mut [u8], table: &[u8]) {
     }
 }
 
-/// How many of so many lanes are sorted at a time, and how the region of each part of them is cut, of so many entries at the most.
-/// `None` if rounds would be too short to pay.
-fn rounds(lanes: usize, entries: usize, buckets: usize, parts: usize) -> Option<(usize, Chunking)> {
-    let least = (buckets * BUCKET_LANES / 4).saturating_mul(parts).min(lanes);
-    let lengths = core::iter::successors(Some(lanes.min(1 << 31)), |length| Some(length / 2));
-    let cut = |length: usize| (length, Chunking::of(length.div_ceil(parts), buckets));
-    let fits = |(_, chunking): &(usize, Chunking)| chunking.entries() <= entries;
-    lengths.take_while(|length| *length > 0 && *length >= least).map(cut).find(fits)
+/// Lanes that are sorted at a time.
+struct Round {
+    lanes: usize,
+    /// Into how many parts they are cut.
+    parts: usize,
+    /// How the region of each part is cut.
+    chunking: Chunking,
+}
+
+impl Round {
+    /// The longest one that takes so many entries at the most; `None` if it would be too short to pay. Only what takes a single round
+    /// is cut into more parts than there are threads: these take more memory.
+    fn within(work: &Work, entries: usize) -> Option<Self> {
+        let (buckets, all) = (work.buckets(), work.lanes.min(1 << 31));
+        let least = (buckets * BUCKET_LANES / 4).saturating_mul(work.threads).min(work.lanes).max(1);
+        let lengths = core::iter::successors(Some(all), |length| Some(length / 2));
+        let rounds = lengths.take_while(|length| *length >= least).map(|lanes| (lanes, work.threads));
+        let single = [(work.lanes, work.sorted_parts())].into_iter().filter(|(lanes, _)| (least..=all).contains(lanes));
+        let cut = |(lanes, parts): (usize, usize)| Self {
+            lanes,
+            parts,
+            chunking: Chunking::of(lanes.div_ceil(parts), buckets),
+        };
+        single.chain(rounds).map(cut).find(|round| round.chunking.entries().saturating_mul(round.parts) <= entries)
+    }
 }
 
 /// Cuts a table, of which each entry takes `bytes`, into parts that follow each other.

@@ -47,11 +47,14 @@ impl Engine {
                 return None;
             }
         }
-        let parts = work.sorted_parts();
-        let chunking = Chunking::of(words.len().div_ceil(parts), buckets);
-        let region = chunking.entries() * PLACE_BYTES;
-        let bytes = region.checked_mul(parts)?;
-        if bytes > self.memory_cap || self.memory_cap < LEAST_MEMORY {
+        let cut = |parts: usize| {
+            let chunking = Chunking::of(words.len().div_ceil(parts), buckets);
+            (parts, chunking, (chunking.entries() * PLACE_BYTES).saturating_mul(parts))
+        };
+        let fits = |(_, _, bytes): &(usize, Chunking, usize)| *bytes <= self.memory_cap;
+        // More parts than threads take more memory.
+        let (parts, chunking, bytes) = [work.sorted_parts(), work.threads].map(cut).into_iter().find(fits)?;
+        if self.memory_cap < LEAST_MEMORY {
             return None;
         }
         let tile = &mut tile[run.payload.start * size..][..words.len() * size];

@@ -412,7 +412,7 @@ mod tests {
             };
             if old.is_nan() || (wins && !new.is_nan()) { new } else { old }
         };
-        for length in (1..=20usize).chain([31, 32, 33]) {
+        for length in (1..=20usize).chain([31, 32, 33, 127, 128, 129]) {
             for (old, new) in values.iter().flat_map(|old| values.map(|new| (*old, new))) {
                 for (at, other) in (0..length).flat_map(|at| [f32::NAN, -7.0, 7.0].map(|other| (at, other))) {
                     let mut source = vec![other; length];

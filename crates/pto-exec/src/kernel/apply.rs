@@ -119,9 +119,7 @@ fn combine_ahead<'a, const N: usize, C: Combine<N>, S: Simd>(
     let ahead = |entries: &'a [Entry<N>], i: usize| entries.get(i * WRITTEN_OUT..)?.first_chunk::<WRITTEN_OUT>();
     let (steps, rest) = entries.as_chunks::<WRITTEN_OUT>();
     for (i, step) in steps.iter().enumerate() {
-        if !later.is_empty() {
-            simd::prefetch_run(later, i * WRITTEN_OUT, WRITTEN_OUT);
-        }
+        simd::prefetch_run(later, i * WRITTEN_OUT, WRITTEN_OUT);
         lines.ask(table);
         if let Some(far) = ahead(far, i) {
             far.iter().for_each(|entry| simd::prefetch_far(table, entry.slot()));

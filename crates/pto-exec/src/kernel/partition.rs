@@ -26,6 +26,9 @@ pub(crate) const LEAST_BUCKETS: usize = 64;
 /// more than twice the memory of the lanes.
 pub(crate) const BUCKET_LANES: usize = 1 << 10;
 
+/// Lanes in a bucket of average length from which on a region takes a quarter more than its lanes at the most.
+pub(crate) const ROOMY_LANES: usize = CHUNKS * 2 * SMALLEST_CHUNK;
+
 /// Chunks that a bucket of average length has at least, so that the unfilled ones do not matter.
 const CHUNKS: usize = 16;
 
@@ -444,10 +447,7 @@ mod tests {
             for most in [LEAST_BUCKETS, MOST_BUCKETS] {
                 let chunking = Chunking::of(lanes, most);
                 // A quarter more than the lanes, once there are enough of them for the chunks to have a size.
-                assert!(
-                    lanes / most < CHUNKS * 2 * SMALLEST_CHUNK || chunking.entries() <= lanes + lanes / 4,
-                    "{lanes}: {chunking:?}"
-                );
+                assert!(lanes / most < ROOMY_LANES || chunking.entries() <= lanes + lanes / 4, "{lanes}: {chunking:?}");
                 // Twice as many at the most where a partition begins to pay.
                 assert!(lanes < most * BUCKET_LANES || chunking.entries() <= 2 * lanes, "{lanes}: {chunking:?}");
                 let mixtures: [fn(usize, usize) -> usize; 4] =

@@ -85,7 +85,7 @@ impl RowBlock<'_> {
         let (length, step) = (whole(length).filter(|length| *length > 0)?, whole(step)?);
         let tile = tile.get_mut(start + at..)?.as_flattened_mut();
         let (head, lines, _) = bytemuck::pod_align_to_mut(tile);
-        head.is_empty().then_some(WholeLines { lines, length, step })
+        (head.is_empty() && length <= step).then_some(WholeLines { lines, length, step })
     }
 
     /// Gathers rows of whole lines past the caches, in few instructions each.
@@ -275,7 +275,9 @@ impl<const N: usize> Gather<'_, N> {
         let Self { tile, block, table } = self;
         let block = RowBlock { segments, ..block };
         let Moved { payload, count, .. } = block.moved;
-        if let (Some(streams), Some(whole)) = (block.streams, block.whole_lines(tile)) {
+        if let Some(streams) = block.streams
+            && let Some(whole) = block.whole_lines(tile)
+        {
             return block.stream_lines(simd, streams, whole, words, table);
         }
         // The prefetchers of machines with a far last level find the lines of long rows that are to be read. There, where such rows
@@ -351,6 +353,8 @@ mod tests {
                     let payload = Strided { start, step };
                     let moved = Moved { payload, count, offsets: AnyOffsets::Narrow(offsets), positions: None };
                     let block = RowBlock { moved, stride, segments: &[segment], streams: Some(&Streams::new()) };
+                    let is_whole = [length, gap, start].iter().all(|elements| elements % 32 == 0);
+                    assert_eq!(block.whole_lines(tile).is_some(), is_whole, "{length} {gap} {start}");
                     gather_as::<2>(backend, tile[..end].as_flattened_mut(), block, table.as_flattened());
                     let tile: &[[u8; 2]] = bytemuck::cast_slice(&lines);
                     assert_eq!(tile, expected, "{} {length} {gap} {start} {count}", backend.name());

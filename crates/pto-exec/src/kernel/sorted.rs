@@ -94,7 +94,7 @@ fn look_up_as<const N: usize>(pieces: Vec<&mut [u8]>, table: &[u8]) {
                 let ahead = ahead.unwrap_or_else(|| next.get(distance - later.len()..).unwrap_or(&[]));
                 &ahead[..LINE_PLACES.min(ahead.len())]
             };
-            simd::prefetch(ahead(LATER), 0);
+            simd::prefetch_run(ahead(LATER), 0, 1);
             ask(ahead(AHEAD));
             for place in now {
                 let value = table[offset(place)];
