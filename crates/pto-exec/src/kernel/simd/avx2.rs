@@ -346,17 +346,6 @@ unsafe impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn gather4(
-        self,
-        destination: &mut [[u8; 4]],
-        table: &[[u8; 4]],
-        words: &[[u8; 4]],
-        streams: Option<&Streams>,
-    ) -> bool {
-        self.gather4_landing(destination, table, words, Landing::Nearest { signed: false }, streams) == 0
-    }
-
-    #[inline(always)]
     fn lands(self) -> Lands {
         Lands::ByLoads
     }

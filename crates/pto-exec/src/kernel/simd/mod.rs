@@ -76,8 +76,14 @@ pub(crate) unsafe trait Simd: Copy + Send + Sync {
     /// # Panics
     /// If there are not as many slots as words.
     #[inline(always)]
-    fn gather4(self, destination: &mut [[u8; 4]], table: &[[u8; 4]], words: &[[u8; 4]], _: Option<&Streams>) -> bool {
-        portable::gather4(destination, table, words)
+    fn gather4(
+        self,
+        destination: &mut [[u8; 4]],
+        table: &[[u8; 4]],
+        words: &[[u8; 4]],
+        streams: Option<&Streams>,
+    ) -> bool {
+        self.gather4_landing(destination, table, words, Landing::Nearest { signed: false }, streams) == 0
     }
 
     /// From which tables [`gather4_landing`](Self::gather4_landing) is quicker than resolving words before they are gathered.

@@ -3,7 +3,7 @@
 
 use half::f16;
 
-use super::{Landing, Simd, Task};
+use super::{Landing, Simd, Streams, Task};
 use crate::kernel::modulus::Modulus;
 use crate::kernel::offsets::{Offsets, Word};
 use crate::kernel::transfer;
@@ -15,6 +15,11 @@ pub(crate) struct Portable;
 // SAFETY: `keep` and `keep_values` are the functions below, which count a word only if it is below the length, as is
 // `are_below`, which holds the largest word against the limit.
 unsafe impl Simd for Portable {
+    #[inline(always)]
+    fn gather4(self, destination: &mut [[u8; 4]], table: &[[u8; 4]], words: &[[u8; 4]], _: Option<&Streams>) -> bool {
+        gather4(destination, table, words)
+    }
+
     #[inline(always)]
     fn add_f16(self, a: u16, b: u16) -> u16 {
         self.add_wide_f16(a, f16::from_bits(b).to_f32_const())
