@@ -29,8 +29,8 @@
 //! Rows are Owned or Direct: a row that is worth its own cache lines gains nothing from being copied twice.
 
 use crate::kernel::apply::Asks;
+use crate::kernel::buckets::{BUCKET_LANES, ROOMY_LANES};
 use crate::kernel::cache::Caches;
-use crate::kernel::partition::{BUCKET_LANES, ROOMY_LANES};
 use crate::kernel::simd::LINE;
 
 /// Lanes of an elementwise transfer below which one thread is quicker, whatever the table: choosing a way must not take longer than

@@ -10,11 +10,12 @@ use super::share::Sample;
 use super::{Engine, PIECE_BYTES, cuts};
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::{Bounds, Part};
+use crate::kernel::buckets::{BUCKET_LANES, Chunking};
 use crate::kernel::cache::Caches;
 use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run};
 use crate::kernel::gather::{gather, gather_resolving};
 use crate::kernel::kind::{Kernel, PartLanes, Table, WholeLanes, kernel};
-use crate::kernel::partition::{BUCKET_LANES, Chunking, Partition, Split, entry_bytes};
+use crate::kernel::partition::{Partition, Split, entry_bytes};
 use crate::kernel::simd::{Backend, StreamCopy, Streams};
 
 /// Below this cap there is too little memory to sort in.
@@ -439,7 +440,7 @@ impl Scatter<'_> {
         let count = buckets.len();
         engine.each(buckets, |(bucket, table): (usize, &mut [u8])| {
             let pieces = partitions.iter().flat_map(|(region, buckets, _)| {
-                buckets.pieces(bucket).map(|piece| &region[piece.start * entry..piece.end * entry])
+                buckets.pieces(bucket).iter().map(|piece| &region[piece.start * entry..piece.end * entry])
             });
             kernel.apply(engine.backend, table, &pieces.collect::<Vec<_>>(), work.asks(bucket, count));
         });

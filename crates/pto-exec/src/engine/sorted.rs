@@ -8,8 +8,9 @@ use super::share::Sample;
 use super::{Engine, cuts};
 use crate::kernel::address::AddressMap;
 use crate::kernel::bounds::Bounds;
+use crate::kernel::buckets::Chunking;
 use crate::kernel::elements::{Lookup, Outside, Run};
-use crate::kernel::partition::{Chunking, Split};
+use crate::kernel::partition::Split;
 use crate::kernel::simd::Streams;
 use crate::kernel::sorted::{PLACE_BYTES, hand_out, look_up, sort};
 
@@ -90,7 +91,7 @@ impl Sorted<'_> {
         for (buckets, region) in sorted.iter().zip(memory.chunks_mut(region)) {
             let mut chunks: Vec<&mut [u8]> = region.chunks_mut(chunk).collect();
             for (bucket, pieces) in pieces.iter_mut().enumerate() {
-                for piece in buckets.pieces(bucket).filter(|piece| !piece.is_empty()) {
+                for piece in buckets.pieces(bucket).iter().filter(|piece| !piece.is_empty()) {
                     let places = core::mem::take(&mut chunks[piece.start / chunking.chunk()]);
                     let start = piece.start % chunking.chunk();
                     pieces.push(&mut places[start * PLACE_BYTES..][..piece.len() * PLACE_BYTES]);
@@ -101,15 +102,15 @@ impl Sorted<'_> {
         let tasks = pieces.into_iter().zip(table.chunks((split.bucket_length() * size).max(1))).collect();
         engine.each(tasks, |(pieces, table): (Vec<&mut [u8]>, &[u8])| look_up(size, pieces, table));
         let mut tasks = Vec::with_capacity(cuts.len());
-        for ((&(from, to), buckets), region) in cuts.iter().zip(&sorted).zip(memory.chunks(region)) {
+        for (&(from, to), region) in cuts.iter().zip(memory.chunks_mut(region)) {
             let (mine, rest) = core::mem::take(&mut tile).split_at_mut((to - from) * size);
             tile = rest;
-            tasks.push((&words[from..to], (buckets, region), mine));
+            tasks.push((&words[from..to], region, mine));
         }
         let streams = engine.streams_out(words.len() * size);
-        engine.each(tasks, |(words, found, tile)| {
+        engine.each(tasks, |(words, region, tile): (&[[u8; 4]], &mut [u8], &mut [u8])| {
             let streams = streams.then(Streams::new);
-            hand_out((engine.backend, size, streams.as_ref()), words, split, found, tile);
+            hand_out((engine.backend, size, streams.as_ref()), words, split, (chunking, region), tile);
         });
         Ok(0)
     }

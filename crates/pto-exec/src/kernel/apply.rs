@@ -2,9 +2,10 @@
 
 use core::marker::PhantomData;
 
+use super::buckets::WRITTEN_OUT;
 use super::cache::Caches;
 use super::combine::Combine;
-use super::partition::{Entry, WRITTEN_OUT, entry_bytes};
+use super::partition::{Entry, entry_bytes};
 use super::simd::{self, LINE, Simd, Task};
 use super::transfer::{AHEAD, FAR};
 

@@ -7,7 +7,7 @@
 use std::fs::read_to_string;
 use std::sync::OnceLock;
 
-use crate::kernel::partition::{LEAST_BUCKETS, MOST_BUCKETS};
+use crate::kernel::buckets::{LEAST_BUCKETS, MOST_BUCKETS};
 
 /// Sizes of the data caches in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 //! - [`combine`] is what happens to one element;
 //! - [`transfer`] moves elements;
 //! - [`elements`] with [`gather`] and [`rows`] put these together for one run of lanes, [`partition`] with [`apply`] and [`sorted`] for a
-//!   part of a long one;
+//!   part of a long one, by way of [`buckets`];
 //! - [`kind`] hides element type and operation behind one interface;
 //! - [`mask`] widens rows.
 //!
@@ -19,6 +19,7 @@
 pub(crate) mod address;
 pub(crate) mod apply;
 pub(crate) mod bounds;
+pub(crate) mod buckets;
 pub(crate) mod cache;
 pub(crate) mod combine;
 pub(crate) mod elements;

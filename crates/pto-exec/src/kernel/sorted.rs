@@ -5,8 +5,9 @@
 //! through once more, and each takes the next value of its bucket. Lanes fall into the same buckets in the same order
 //! both times, so that nobody has to write down where a value belongs.
 
+use super::buckets::{Buckets, Chunking, Walk};
 use super::offsets::Word;
-use super::partition::{Buckets, Chunking, LOOK, Split, ask_ahead};
+use super::partition::{LOOK, Split, ask_ahead};
 use super::simd::{self, Backend, LINE, Simd, StreamCopy, Streams, Task};
 
 /// A place in a bucket: an offset, and later the value, in its first bytes.
@@ -33,34 +34,46 @@ pub(crate) fn sort(
     region: &mut [u8],
 ) -> Option<Buckets> {
     let region = region.as_chunks_mut().0;
-    backend.run(Sort { words, capacity, split, buckets: Buckets::new(chunking), region })
+    backend.run(Sort { words, capacity, split, walk: Walk::new(chunking, region) })
 }
 
 struct Sort<'a> {
     words: &'a [[u8; 4]],
     capacity: u64,
     split: Split,
-    buckets: Buckets,
-    region: &'a mut [Place],
+    walk: Walk<'a, Place>,
+}
+
+impl Sort<'_> {
+    /// True if all of these words are offsets; they are sorted then.
+    #[inline(always)]
+    fn look(&mut self, words: &[[u8; 4]]) -> bool {
+        let split = self.split;
+        let within = Word::largest(words) < self.capacity;
+        if within {
+            self.walk.fill(words.len(), |k| {
+                let offset = words[k].get();
+                (split.bucket(offset), split.rest(offset).to_le_bytes())
+            });
+        }
+        within
+    }
 }
 
 impl Task for Sort<'_> {
     type Output = Option<Buckets>;
 
     #[inline(always)]
-    fn run<S: Simd>(self, _: S) -> Option<Buckets> {
-        let Self { words: all, capacity, split, mut buckets, region } = self;
-        for (i, words) in all.chunks(LOOK).enumerate() {
-            ask_ahead(all, i * LOOK);
-            if Word::largest(words) >= capacity {
+    fn run<S: Simd>(mut self, _: S) -> Option<Buckets> {
+        let words = self.words;
+        let (looks, rest) = words.as_chunks::<LOOK>();
+        for (i, look) in looks.iter().enumerate() {
+            ask_ahead(words, i * LOOK);
+            if !self.look(look) {
                 return None;
             }
-            buckets.fill(region, words.len(), |k| {
-                let offset = words[k].get();
-                (split.bucket(offset), split.rest(offset).to_le_bytes())
-            });
         }
-        Some(buckets)
+        self.look(rest).then(|| self.walk.finish())
     }
 }
 
@@ -110,13 +123,13 @@ pub(crate) fn hand_out(
     (backend, size, streams): (Backend, usize, Option<&Streams>),
     words: &[[u8; 4]],
     split: Split,
-    (buckets, region): (&Buckets, &[u8]),
+    (chunking, region): (Chunking, &mut [u8]),
     tile: &mut [u8],
 ) {
     match size {
-        1 => hand_out_as::<1>((backend, streams), words, split, (buckets, region), tile),
-        2 => hand_out_as::<2>((backend, streams), words, split, (buckets, region), tile),
-        _ => hand_out_as::<4>((backend, streams), words, split, (buckets, region), tile),
+        1 => hand_out_as::<1>((backend, streams), words, split, (chunking, region), tile),
+        2 => hand_out_as::<2>((backend, streams), words, split, (chunking, region), tile),
+        _ => hand_out_as::<4>((backend, streams), words, split, (chunking, region), tile),
     }
 }
 
@@ -124,16 +137,15 @@ fn hand_out_as<const N: usize>(
     (backend, streams): (Backend, Option<&Streams>),
     all: &[[u8; 4]],
     split: Split,
-    (buckets, region): (&Buckets, &[u8]),
+    (chunking, region): (Chunking, &mut [u8]),
     tile: &mut [u8],
 ) {
-    let region = region.as_chunks::<PLACE_BYTES>().0;
-    let mut places = buckets.starts();
+    let mut walk = Walk::new(chunking, region.as_chunks_mut::<PLACE_BYTES>().0);
     for (i, (words, slots)) in all.chunks(LOOK).zip(tile.as_chunks_mut::<N>().0.chunks_mut(LOOK)).enumerate() {
         ask_ahead(all, i * LOOK);
         let found = &mut [[0; N]; LOOK][..words.len()];
         for (word, slot) in words.iter().zip(&mut *found) {
-            buckets.follow(region, &mut places, split.bucket(word.get()), |place| slot.copy_from_slice(&place[..N]));
+            slot.copy_from_slice(&walk.take(split.bucket(word.get()))[..N]);
         }
         match streams {
             Some(streams) => {
