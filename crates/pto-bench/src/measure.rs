@@ -13,7 +13,7 @@ use crate::{Array, Error, Workload};
 pub struct Options {
     /// Threads of the engine and of the copy.
     pub threads: usize,
-    /// How long each of the three is repeated, at least; three times at the least.
+    /// How long each of the three is repeated, at least; three turns of five calls at the least.
     pub time: Duration,
 }
 
@@ -93,8 +93,8 @@ pub fn measure(workload: &Workload, options: &Options) -> Result<Measurement, Er
             return Err(error);
         }
         for (times, turn) in times.iter_mut().zip(turns) {
-            times.push(turn.as_secs_f64());
-            spent += turn;
+            times.push(median(turn.map(|call| call.as_secs_f64()).to_vec()));
+            spent += turn.iter().sum::<Duration>();
         }
     }
     let [engine, plain, copy] = times.map(median);
@@ -110,12 +110,18 @@ pub fn measure(workload: &Workload, options: &Options) -> Result<Measurement, Er
     })
 }
 
-/// The time of the second of two turns in a row: the first one finds in the caches what others left there.
-fn time(mut work: impl FnMut()) -> Duration {
+/// Calls that are timed in a row, as `bench/peers.py` times those of others.
+const CALLS: usize = 5;
+
+/// The times of some calls in a row after one that is not timed: that finds in the caches what others left there, and wakes the
+/// other cores.
+fn time(mut work: impl FnMut()) -> [Duration; CALLS] {
     work();
-    let start = Instant::now();
-    work();
-    start.elapsed()
+    core::array::from_fn(|_| {
+        let start = Instant::now();
+        work();
+        start.elapsed()
+    })
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
