@@ -65,6 +65,19 @@ pub(crate) fn scattered_rows_pay_help(bytes: usize) -> bool {
     takes(bytes, ROW_BYTE_TIME, HELPED_PARTS)
 }
 
+/// True if saving a table of so many bytes costs less than looking at all lanes, index words of so many bytes, before the first is carried
+/// out. Either way a lane out of range leaves no trace.
+pub(crate) fn pays_saving(caches: Caches, table_bytes: usize, index_bytes: usize) -> bool {
+    let worth = match () {
+        () if table_bytes <= NEAR_BYTES => index_bytes,
+        // Words that were looked at are still at hand when they are wanted, and come quicker than in the order of the slots.
+        () if caches.brings_in_time() && index_bytes <= caches.l3 / 4 => 0,
+        () if index_bytes < caches.l2 => index_bytes / 4,
+        () => index_bytes / 2,
+    };
+    table_bytes <= worth
+}
+
 /// True if so many, each of so many picoseconds, take so many nanoseconds.
 fn takes(count: usize, picoseconds: u64, nanoseconds: u64) -> bool {
     (count as u64).saturating_mul(picoseconds) / 1000 >= nanoseconds
@@ -287,6 +300,20 @@ mod tests {
         assert_eq!((alone(FILL / 9 + 1, 9), alone(FILL / 9, 9)), (Partitioned, Direct));
         // A machine that says nothing about its caches is one with usual ones.
         assert_eq!(spread(Work { caches: Caches::USUAL, ..WORK }), Partitioned);
+    }
+
+    #[test]
+    fn a_table_is_saved_where_that_costs_less_than_a_look() {
+        let least = |caches, table_bytes| {
+            let least = (1..1 << 14).map(|kib| kib << 10).find(|bytes| pays_saving(caches, table_bytes, *bytes));
+            assert!(pays_saving(caches, table_bytes, usize::MAX));
+            least.map(|bytes| bytes >> 10)
+        };
+        let large = Caches { l2: 1 << 20, ..CHIPLET };
+        for (caches, of_64k, of_1m) in [(MESH, 256, 2048), (CHIPLET, 256, 2048), (large, 8193, 8193)] {
+            assert_eq!(least(caches, NEAR_BYTES), Some(32));
+            assert_eq!((least(caches, 64 << 10), least(caches, 1 << 20)), (Some(of_64k), Some(of_1m)), "{caches:?}");
+        }
     }
 
     #[test]

@@ -4,8 +4,8 @@ use core::slice::ChunksMut;
 
 use pto_isa::{Atomic, ElementType};
 
-use super::cost::{Method, NEAR_BYTES, PARALLEL_LANES, Work, look_pays_help};
-use super::hot::HotStart;
+use super::cost::{Method, PARALLEL_LANES, Work, look_pays_help};
+use super::direct::save;
 use super::share::Sample;
 use super::{Engine, PIECE_BYTES, cuts};
 use crate::kernel::address::AddressMap;
@@ -16,16 +16,16 @@ use crate::kernel::elements::{CountOutside, Lookup, Moved, Outside, Run};
 use crate::kernel::gather::{gather, gather_resolving};
 use crate::kernel::kind::{Kernel, PartLanes, Table, WholeLanes, kernel};
 use crate::kernel::partition::{Partition, Split, entry_bytes};
-use crate::kernel::simd::{Backend, StreamCopy, Streams};
+use crate::kernel::simd::Streams;
 
 /// Below this cap there is too little memory to sort in.
 pub(super) const LEAST_MEMORY: usize = 4 << 20;
 
 /// Lanes that are looked at and then carried out while they are in the first-level cache.
-const UNDO_LANES: usize = 4096;
+pub(super) const UNDO_LANES: usize = 4096;
 
 /// Lanes that a thread looks at, at a time.
-const LOOKED_PIECE: usize = 1 << 16;
+pub(super) const LOOKED_PIECE: usize = 1 << 16;
 
 /// Bytes of a table that are merged at a time, a multiple of all elements' sizes.
 const MERGED_PART: usize = 1 << 14;
@@ -192,96 +192,19 @@ pub(crate) enum OnFault {
 }
 
 /// A scatter of one run.
-struct Scatter<'a> {
-    engine: &'a Engine,
-    kernel: &'static dyn Kernel,
-    lookup: Lookup<'a>,
-    run: Run,
-    tile: &'a [u8],
+pub(super) struct Scatter<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) kernel: &'static dyn Kernel,
+    pub(super) lookup: Lookup<'a>,
+    pub(super) run: Run,
+    pub(super) tile: &'a [u8],
 }
 
 impl Scatter<'_> {
-    /// On this thread, in source order.
-    fn direct(&self, table: &mut [u8]) -> Result<usize, Outside> {
-        let Self { engine, kernel, lookup, run, tile } = *self;
-        if self.undo_is_cheaper(table) {
-            // Memory that is kept: mapping it anew each time would cost as much as looking at all lanes first.
-            let bytes = table.len();
-            let undo = |memory: Option<&mut [u8]>| memory.map(|memory| self.direct_with_undo(table, memory));
-            if let Some(done) = engine.scratch.with(bytes, undo) {
-                return done;
-            }
-        }
-        let dense = run.payload.step == 1 && run.length > UNDO_LANES;
-        let values = dense.then(|| self.values(run));
-        let start = HotStart::combine(engine.backend, kernel, (&lookup, run), table, values);
-        let run = run.part(start.lanes, run.length);
-        if let Some(looked) = (Scatter { run, ..*self }).shared_look() {
-            let looked = looked?;
-            start.put(table);
-            looked.into_iter().for_each(|moved| kernel.scatter(engine.backend, table, moved, tile));
-            return Ok(0);
-        }
-        if let Some(offsets) = lookup.check_whole(engine.backend, run) {
-            let offsets = offsets?;
-            start.put(table);
-            kernel.scatter(engine.backend, table, Moved::whole(run, offsets), tile);
-            return Ok(0);
-        }
-        engine.check_lanes(&lookup, run)?;
-        start.put(table);
-        let scatter = &mut |moved: Moved<'_>| kernel.scatter(engine.backend, table, moved, tile);
-        Ok(lookup.for_each_block(engine.backend, run, scatter))
-    }
-
-    /// All threads look at the lanes, if these are their own offsets and more than the second-level cache holds: whoever carries
-    /// them out alone need not read them twice.
-    fn shared_look(&self) -> Option<Result<Vec<Moved<'_>>, Outside>> {
-        let Self { engine, ref lookup, run, .. } = *self;
-        if self.index_bytes() <= Caches::get().l2 || !engine.is_helped(|| look_pays_help(run.length)) {
-            return None;
-        }
-        let looked = engine.each(engine.pieces(run.length, LOOKED_PIECE), |(from, to)| {
-            let part = run.part(from, to);
-            let offsets = lookup.check_whole(engine.backend, part)?;
-            Some(offsets.map(|offsets| Moved::whole(part, offsets)))
-        });
-        looked.into_iter().collect::<Option<Vec<_>>>().map(|looked| looked.into_iter().collect())
-    }
-
-    fn index_bytes(&self) -> usize {
-        self.run.length * self.lookup.reader.element.size() as usize
-    }
-
-    /// True if saving the table costs less than looking at all lanes beforehand.
-    fn undo_is_cheaper(&self, table: &[u8]) -> bool {
-        let index_bytes = self.index_bytes();
-        // Looking at lanes twice costs little while they stay in the cache, saving a table less while it is in the first.
-        let worth = match () {
-            () if table.len() <= NEAR_BYTES => index_bytes,
-            () if index_bytes < Caches::get().l2 => index_bytes / 4,
-            () => index_bytes / 2,
-        };
-        self.lookup.resolver.bounds == Bounds::Checked
-            && self.run.length > UNDO_LANES
-            && table.len() <= worth
-            && table.len() <= self.engine.memory_cap
-    }
-
-    /// As [`direct`](Self::direct), looking at lanes just before they are carried out, in `memory` as long as the table.
-    fn direct_with_undo(&self, table: &mut [u8], memory: &mut [u8]) -> Result<usize, Outside> {
-        save(self.engine.backend, memory, table);
-        if self.looking(self.run, table, Table::Given).is_some() {
-            return Ok(0);
-        }
-        table.copy_from_slice(memory);
-        Err(Outside)
-    }
-
     /// Lanes of the run, on this thread, in source order, each looked at just before it is carried out; returns how many were
     /// out of range. `None` as soon as one may not be there, or, in a table of a thread's own, has a value that cannot be
     /// merged.
-    fn looking(&self, run: Run, table: &mut [u8], kind: Table) -> Option<usize> {
+    pub(super) fn looking(&self, run: Run, table: &mut [u8], kind: Table) -> Option<usize> {
         let Self { engine, kernel, lookup, tile, .. } = *self;
         if let Some(words) = self.whole_words(run) {
             let lanes = WholeLanes { words, capacity: lookup.resolver.capacity };
@@ -301,13 +224,13 @@ impl Scatter<'_> {
     }
 
     /// The lanes, if they are their own offsets and values follow each other as they do.
-    fn whole_words(&self, run: Run) -> Option<&[[u8; 4]]> {
+    pub(super) fn whole_words(&self, run: Run) -> Option<&[[u8; 4]]> {
         let dense = self.lookup.is_narrow() && run.payload.step == 1;
         if dense { self.lookup.whole(run) } else { None }
     }
 
     /// The values, if they follow each other.
-    fn values(&self, run: Run) -> &[u8] {
+    pub(super) fn values(&self, run: Run) -> &[u8] {
         let size = self.kernel.size();
         &self.tile[run.payload.start * size..][..run.length * size]
     }
@@ -343,7 +266,7 @@ impl Scatter<'_> {
         let capacity = lookup.resolver.capacity;
         let parts = sample.parts(capacity, engine.workers());
         let words = self.whole_words(run);
-        if let Some(words) = words.filter(|_| self.undo_is_cheaper(table)) {
+        if let Some(words) = words.filter(|_| self.saves(table)) {
             let (whole, bytes) = (WholeLanes { words, capacity }, table.len());
             let scatter = |memory: &mut [u8]| self.owned_with_undo(table, &parts, whole, memory);
             if let Some(done) = engine.scratch.with(bytes, |memory| memory.map(scatter)) {
@@ -445,16 +368,6 @@ impl Scatter<'_> {
             kernel.apply(engine.backend, table, &pieces.collect::<Vec<_>>(), work.asks(bucket, count));
         });
         Ok(outside)
-    }
-}
-
-/// Keeps a table for an undo.
-fn save(backend: Backend, memory: &mut [u8], table: &[u8]) {
-    if table.len() <= NEAR_BYTES {
-        memory.copy_from_slice(table);
-    } else {
-        // Past the caches, where the table is wanted.
-        backend.run(StreamCopy { streams: &Streams::new(), to: memory, from: table });
     }
 }
 

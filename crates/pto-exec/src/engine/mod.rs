@@ -1,6 +1,7 @@
 //! The engine: how many threads a transfer gets, in which way it is carried out, and with which instruction set.
 
 pub(crate) mod cost;
+mod direct;
 pub(crate) mod elements;
 mod help;
 mod hot;

@@ -30,7 +30,7 @@ pub(super) fn handful<T: Element>(atomic: Atomic) -> usize {
         (Atomic::None, _) => 384,
         (_, ElementType::F16 | ElementType::BF16) => 16,
         (Atomic::Add, _) => 192,
-        (Atomic::Max | Atomic::Min, _) => 128,
+        (Atomic::Max | Atomic::Min, _) => 64,
     }
 }
 

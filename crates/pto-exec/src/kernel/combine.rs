@@ -222,18 +222,9 @@ macro_rules! is_special {
     }};
 }
 
-/// True if one of the values, fewer than 2^32, is a special case.
-macro_rules! any_special {
-    ($bits:ty, $values:expr) => {{
-        // Counted in numbers as wide as a value: what the vector unit does in the fewest instructions.
-        let count: $bits = $values.iter().map(|value| <$bits>::from(Self::is_special(value))).sum();
-        count > 0
-    }};
-}
-
 /// One element at a time, the machine's own instructions are quicker, which are right but for special cases.
 macro_rules! long_floats {
-    ($($type:ty, $bits:ty, $ranked:ident, $bytes:literal);*) => {$(
+    ($($type:ty, $ranked:ident, $bytes:literal);*) => {$(
         impl Combine<$bytes> for Max<$type> {
             const TAMES: bool = true;
             const MERGING: Merging<$bytes> = Merging::Neutral(<$type>::NAN.to_le_bytes());
@@ -247,7 +238,7 @@ macro_rules! long_floats {
             // and for the new zero of the losing sign only.
             #[inline(always)]
             fn are_tame(new: &[[u8; $bytes]]) -> bool {
-                !any_special!($bits, new)
+                !new.iter().fold(false, |any, value| any | Self::is_special(value))
             }
 
             #[inline(always)]
@@ -286,7 +277,7 @@ macro_rules! long_floats {
             // and for the new zero of the losing sign only.
             #[inline(always)]
             fn are_tame(new: &[[u8; $bytes]]) -> bool {
-                !any_special!($bits, new)
+                !new.iter().fold(false, |any, value| any | Self::is_special(value))
             }
 
             #[inline(always)]
@@ -316,7 +307,7 @@ macro_rules! long_floats {
     )*};
 }
 
-long_floats!(f32, u32, ranked_f32, 4; f64, u64, ranked_f64, 8);
+long_floats!(f32, ranked_f32, 4; f64, ranked_f64, 8);
 
 impl Combine<4> for Add<f32> {
     #[inline(always)]

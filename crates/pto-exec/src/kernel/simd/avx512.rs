@@ -80,9 +80,8 @@ impl Avx512 {
         };
         // SAFETY: `self` proves AVX-512F. Each load reads the 64 bytes of 16 words. Any alignment will do.
         unsafe {
-            // Some words are looked at twice: that costs less than looking at the last few one by one.
-            let mut largest = _mm512_loadu_si512(last.as_ptr().cast());
-            let mut others = _mm512_loadu_si512(first.as_ptr().cast());
+            let mut largest = _mm512_loadu_si512(first.as_ptr().cast());
+            let mut others = largest;
             for pair in pairs {
                 let (one, other) = pair.split_at(16);
                 largest = _mm512_max_epu32(largest, _mm512_loadu_si512(one.as_ptr().cast()));
@@ -91,6 +90,8 @@ impl Avx512 {
             if let Some(chunk) = rest.first_chunk::<16>() {
                 others = _mm512_max_epu32(others, _mm512_loadu_si512(chunk.as_ptr().cast()));
             }
+            // Some words are looked at twice: that costs less than looking at the last few one by one.
+            others = _mm512_max_epu32(others, _mm512_loadu_si512(last.as_ptr().cast()));
             largest = _mm512_max_epu32(largest, others);
             _mm512_cmplt_epu32_mask(largest, _mm512_set1_epi32(limit as i32)) == __mmask16::MAX
         }

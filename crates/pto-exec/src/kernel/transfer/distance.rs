@@ -49,6 +49,14 @@ pub(crate) fn is_at_hand(bytes: usize) -> bool {
     bytes <= FAR_BYTES || !Caches::get().is_l3_far()
 }
 
+/// True if so many bytes of words that were just looked at, all of them, are found again as quickly as if they were asked for, and the
+/// values that go with them, too.
+#[inline(always)]
+pub(super) fn stay_at_hand(bytes: usize) -> bool {
+    let caches = Caches::get();
+    caches.brings_in_time() && bytes <= caches.l2 / 2
+}
+
 /// True if whoever goes to the table waits for the addresses of its pages, and longer if anything is asked for on the way. Few
 /// lanes do so as well, unless they are the same ones again and again.
 #[inline(always)]

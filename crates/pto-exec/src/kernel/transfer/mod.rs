@@ -14,8 +14,8 @@ use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
 use super::simd::{self, LINE, Portable, Simd};
 pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_at_hand, is_gathered, lookahead};
-use distance::{MANY, asks_ahead, is_far, waits_for_pages};
-use put::{combine_beyond, combine_far, combine_waiting, put_all, put_asking, put_dense, put_few};
+use distance::{MANY, asks_ahead, is_far, stay_at_hand, waits_for_pages};
+use put::{combine_beyond, combine_far, combine_taming, combine_waiting, put_all, put_asking, put_dense, put_few};
 
 /// Panics unless all offsets are below `length`.
 #[inline(always)]
@@ -82,8 +82,8 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
                 #[inline(always)]
                 |slot, new| *slot = C::combine_wide(simd, *slot, new),
             );
-        } else if C::TAMES && C::are_tame(values) {
-            put_dense(table, words, values, ask, |slot, new| *slot = C::combine_tame(simd, *slot, new));
+        } else if C::TAMES {
+            combine_taming::<N, C, W, S>(simd, table, words, values, ask);
         } else if asks_ahead::<N, C>(table, MANY) {
             put_asking(table, words, values, (ahead, ask), |slot, new| C::put(simd, slot, new));
         } else {
@@ -105,10 +105,14 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
     let (all, lookahead) = (words, lookahead::<N, C>(table, length));
+    let are_seen = offsets.len() == words.len() && stay_at_hand(size_of_val(words));
     for (i, words) in offsets.words().chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
         // The machine's prefetchers lose the two streams among all the other accesses.
         let ask = |k: usize| {
+            if are_seen {
+                return;
+            }
             // Beyond these words there may be others of the same run, as there are values.
             (0..16).step_by(LINE / W::BYTES).for_each(|j| simd::prefetch(all, (i + 1) * BLOCK + k + j));
             simd::prefetch_run(tile, run.start + BLOCK + k, 16);
@@ -305,19 +309,7 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         } else if asks_ahead::<N, C>(table, words.len()) {
             put_asking(table, words, values, (&words[AHEAD.min(words.len())..], |_| ()), put);
         } else if C::TAMES {
-            let count = words.len().min(values.len());
-            let (mut words, mut values) = (&words[..count], &values[..count]);
-            while !words.is_empty() {
-                // Values are looked at just before they are wanted. Chunks side by side would take 5 ns more.
-                let block = words.len().min(BLOCK);
-                let (first, news) = (&words[..block], &values[..block]);
-                if C::are_tame(news) {
-                    put_dense(table, first, news, |_| (), |slot, new| *slot = C::combine_tame(simd, *slot, new));
-                } else {
-                    put_dense(table, first, news, |_| (), put);
-                }
-                (words, values) = (&words[block..], &values[block..]);
-            }
+            combine_taming::<N, C, W, S>(simd, table, words, values, |_| ());
         } else {
             put_dense(table, words, values, |_| (), put);
         }

@@ -195,6 +195,62 @@ pub(super) unsafe fn put_dense<const N: usize, V: Pod, W: Word>(
     unsafe { put_few(table, words, values, true, &put) }
 }
 
+/// As [`put_dense`], combining values of which some may be [special cases](Combine::TAMES). They are looked at sixteen at a time, just
+/// before they are combined: the vector unit has nothing else to do then.
+///
+/// # Safety
+/// All words are below `table.len()`.
+#[inline(always)]
+pub(super) unsafe fn combine_taming<const N: usize, C: Combine<N>, W: Word, S: Simd>(
+    simd: S,
+    table: &mut [[u8; N]],
+    words: &[W],
+    values: &[[u8; N]],
+    ask: impl Fn(usize),
+) {
+    let length = words.len().min(values.len());
+    let (chunks, words) = words[..length].as_chunks::<16>();
+    let (value_chunks, values) = values[..length].as_chunks::<16>();
+    for (i, (words, values)) in chunks.iter().zip(value_chunks).enumerate() {
+        ask(16 * i);
+        // SAFETY: the caller vouches for all words.
+        unsafe {
+            if C::are_tame(values) {
+                put_few(
+                    table,
+                    words,
+                    values,
+                    true,
+                    // By force: a closure on its own is compiled without the instruction set.
+                    #[inline(always)]
+                    |slot, new| *slot = C::combine_tame(simd, *slot, new),
+                );
+            } else {
+                combine_special::<N, C, W, S>(simd, table, words, values);
+            }
+        }
+    }
+    // SAFETY: as above.
+    unsafe { combine_special::<N, C, W, S>(simd, table, words, values) }
+}
+
+/// As [`combine_taming`] for a few lanes, each of which may be a special case.
+///
+/// # Safety
+/// All words are below `table.len()`.
+#[inline(always)]
+unsafe fn combine_special<const N: usize, C: Combine<N>, W: Word, S: Simd>(
+    simd: S,
+    table: &mut [[u8; N]],
+    words: &[W],
+    values: &[[u8; N]],
+) {
+    for (word, new) in words.iter().zip(values) {
+        // SAFETY: the caller vouches for all words.
+        C::put(simd, unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
+    }
+}
+
 /// As [`put_dense`], asking for a slot of `ahead` with each one that is put.
 ///
 /// # Safety
