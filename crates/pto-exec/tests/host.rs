@@ -673,6 +673,50 @@ fn the_memory_cap_holds_and_changes_nothing() {
     }
 }
 
+/// Rows of whole lines are dealt out by where they come from: of several for one place the last has to stay, and nothing else may
+/// change, wherever the table begins.
+#[test]
+fn rows_of_whole_lines_that_replace_each_other_end_with_the_last() {
+    const LINE: usize = 16;
+    for (cols, gap, rows, lanes) in
+        [(16, 0, 1, 40), (16, 16, 7, 1000), (32, 0, 64, 64), (32, 32, 65, 500), (48, 16, 3000, 2000), (32, 0, 5, 1)]
+    {
+        let stride = cols + gap;
+        let indices: Vec<i32> = random(5).map(|x| (x % rows as u64) as i32).take(lanes).collect();
+        let source = values::<f32>(6, lanes * stride);
+        let old = values::<f32>(7, rows * stride + 2 * LINE);
+        for (threads, backend) in
+            [1, 2, 3, 8].into_iter().flat_map(|threads| Backend::available().map(move |it| (threads, it)))
+        {
+            let engine = Engine::new().with_threads(NonZeroUsize::new(threads).expect("some"));
+            let engine = engine.with_backend(backend).with_method(Method::Partitioned);
+            for (away, bad) in [(0, None), (1, None), (0, Some(lanes - 1))] {
+                let mut memory = old.clone();
+                let start = memory.as_ptr().align_offset(4 * LINE) + away;
+                let mut expected = memory.clone();
+                let mut indices = indices.clone();
+                match bad {
+                    Some(lane) => indices[lane] = rows as i32,
+                    None => indices.iter().enumerate().for_each(|(lane, row)| {
+                        let row = start + *row as usize * stride;
+                        expected[row..][..cols].copy_from_slice(&source[lane * stride..][..cols]);
+                    }),
+                }
+                let to = ViewMut::strided(&mut memory[start..], rows, cols, stride).expect("long enough");
+                let from = View::strided(&source, lanes, cols, stride).expect("long enough");
+                let done = engine.scatter_rows(to, from, &indices, Atomic::None, OutOfBounds::Undefined);
+                assert_eq!(done.is_err(), bad.is_some());
+                let what = format!("{cols}+{gap} x {rows}, {lanes} lanes, {threads} {} {away}", backend.name());
+                assert!(bytemuck::cast_slice::<_, u8>(&memory) == bytemuck::cast_slice::<_, u8>(&expected), "{what}");
+                // Marks take memory, which is kept: only so are rows dealt out.
+                let is_dealt = threads > 1 && away == 0 && bad.is_none();
+                assert_eq!(engine.held_memory() > 0, is_dealt, "{what}");
+                engine.release_memory();
+            }
+        }
+    }
+}
+
 /// However many threads are asked for, there are no more than those of the pool and the caller.
 #[test]
 fn any_number_of_threads_may_be_asked_for() {

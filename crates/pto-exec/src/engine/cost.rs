@@ -26,7 +26,8 @@
 //!    updates it as fast as lanes can be read, or more than seven eighths of a sample go to one slot, which leaves nothing for the
 //!    others to do; Direct with one.
 //!
-//! Rows are Owned or Direct: a row that is worth its own cache lines gains nothing from being copied twice.
+//! Rows are Owned or Direct: a row that is worth its own cache lines gains nothing from being copied twice. Long ones that replace
+//! others are [dealt out](crate::kernel::dealt) by where they come from instead, where the last level is near ([`pays_dealing`]).
 
 use crate::kernel::apply::Asks;
 use crate::kernel::buckets::{BUCKET_LANES, ROOMY_LANES};
@@ -119,6 +120,27 @@ pub(crate) const STREAMED_ROW: usize = 128;
 
 /// Rows from which on waiting for their stores to arrive does not matter.
 pub(crate) const STREAMED_ROWS: usize = 32;
+
+/// Shares of rows that replace others, for each thread: one that is held up takes fewer.
+pub(crate) const DEALT_SHARES: usize = 4;
+
+/// How many times the bytes that mark rows those of the rows themselves have to be, for marking to cost little.
+pub(crate) const DEALT_BYTES: usize = 16;
+
+/// True if rows of so many bytes that replace others are dealt out to threads by where they come from, with marks of so many bytes for
+/// the rows that they go to. Where the last level is far, threads that own parts of the table are as quick as memory.
+pub(crate) fn pays_dealing(caches: Caches, marks: usize, bytes: usize) -> bool {
+    !caches.is_l3_far() && marks.saturating_mul(DEALT_BYTES) <= bytes
+}
+
+/// Bytes of the shortest rows that threads look for in all of the source, where the last level is near and the table beyond it.
+pub(crate) const OWNED_ROW: usize = 512;
+
+/// True if threads that own parts of a table of so many bytes are quicker than one, with rows of so many bytes each. Each thread skips the
+/// rows of the others, but a near last level's prefetchers bring them all along: of short ones twice what one thread reads.
+pub(crate) fn pays_owning_rows(caches: Caches, row: usize, table_bytes: usize) -> bool {
+    caches.is_l3_far() || row >= OWNED_ROW || table_bytes <= caches.near_l3()
+}
 
 /// How a scatter is carried out; see [`Engine::with_method`](crate::host::Engine::with_method).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -314,6 +336,17 @@ mod tests {
             assert_eq!(least(caches, NEAR_BYTES), Some(32));
             assert_eq!((least(caches, 64 << 10), least(caches, 1 << 20)), (Some(of_64k), Some(of_1m)), "{caches:?}");
         }
+    }
+
+    #[test]
+    fn rows_are_dealt_out_where_marks_are_few_and_owned_where_they_are_long() {
+        let pays =
+            |caches| [0, 1, 64].map(|marks| pays_dealing(caches, marks, 64 * DEALT_BYTES - usize::from(marks == 1)));
+        assert_eq!((pays(CHIPLET), pays(MESH)), ([true; 3], [false; 3]));
+        let owns = |caches, row| [8 << 20, (8 << 20) + 1].map(|bytes| pays_owning_rows(caches, row, bytes));
+        assert_eq!((owns(CHIPLET, OWNED_ROW), owns(CHIPLET, OWNED_ROW - 1)), ([true; 2], [true, false]));
+        assert_eq!(owns(MESH, 1), [true; 2]);
+        assert!(!pays_dealing(CHIPLET, 65, 65 * DEALT_BYTES - 1) && !pays_dealing(CHIPLET, usize::MAX, 1 << 40));
     }
 
     #[test]

@@ -2,15 +2,19 @@
 
 use pto_isa::{Atomic, ElementType};
 
-use super::cost::{Method, SPILL, STREAMED_ROW, STREAMED_ROWS, gathered_rows_pay_help, scattered_rows_pay_help};
+use super::cost::{
+    DEALT_SHARES, Method, SPILL, STREAMED_ROW, STREAMED_ROWS, gathered_rows_pay_help, pays_dealing, pays_owning_rows,
+    scattered_rows_pay_help,
+};
 use super::elements::split_parts;
 use super::share::Sample;
-use super::{Engine, PIECE_BYTES};
+use super::{Engine, PIECE_BYTES, cuts};
 use crate::kernel::address::AddressMap;
 use crate::kernel::cache::Caches;
+use crate::kernel::dealt::{Marked, Replace, deal, marks};
 use crate::kernel::elements::{Lookup, Outside, Run};
 use crate::kernel::kind::kernel;
-use crate::kernel::rows::{RowBlock, Segment, gather};
+use crate::kernel::rows::{RowBlock, Segment, WholeLines, gather};
 use crate::kernel::simd::Streams;
 
 /// Rows at a constant distance are found when they are moved; the places of others are worked out by the block.
@@ -66,6 +70,13 @@ impl Engine {
         if !self.is_helped(|| scattered_rows_pay_help(bytes(run, segments, size))) {
             return Ok(scatter(lookup, table));
         }
+        if streams_out && self.replace_dealt(&lookup, (run, segments), size, table, tile) {
+            return Ok(0);
+        }
+        let row = bytes(run, segments, size) / run.length.max(1);
+        if self.method.is_none() && !pays_owning_rows(Caches::get(), row, table.len()) {
+            return Ok(scatter(lookup, table));
+        }
         let parts = Sample::draw(self.backend, Lookup { map: &AddressMap::Linear, ..lookup }, run)
             .parts(lookup.resolver.capacity, self.workers());
         let outside = self.each(split_parts(table, &parts, stride.saturating_mul(size)), |(part, table)| {
@@ -73,6 +84,45 @@ impl Engine {
         });
         // Every thread has seen every lane.
         Ok(outside.first().copied().unwrap_or(0))
+    }
+
+    /// Replaces rows that are [dealt out](crate::kernel::dealt) by where they come from; false, with nothing written, if they are not
+    /// of whole lines, or that does not pay.
+    fn replace_dealt(
+        &self,
+        lookup: &Lookup<'_>,
+        (run, segments): (Run, &[Segment]),
+        size: usize,
+        table: &mut [u8],
+        tile: &[u8],
+    ) -> bool {
+        let (lookup, stride) = by_row(*lookup);
+        let ([segment], true) = (segments, lookup.is_narrow()) else { return false };
+        let Some(words) = lookup.whole::<[u8; 4]>(run) else { return false };
+        let (rows, bytes) = (lookup.resolver.capacity as usize, bytes(run, segments, size));
+        let shares = self.workers() * DEALT_SHARES;
+        let memory_bytes = shares.saturating_mul(marks(rows) * size_of::<u64>());
+        // A method stands for transfers beyond those that tests have the time for.
+        let pays = self.method.is_some() || pays_dealing(Caches::get(), memory_bytes, bytes);
+        let length = segment.length * size;
+        let (Some(step), true) = (stride.checked_mul(size), pays && rows > 0 && memory_bytes <= self.memory_cap) else {
+            return false;
+        };
+        let at = (segment.table * size).min(table.len());
+        let Some(lines) = WholeLines::of(table[at..].as_chunks_mut::<1>().0, length, step) else { return false };
+        let first = |lane: usize| (run.payload.after(lane).start + segment.tile) * size;
+        self.scratch.with(memory_bytes, |memory| {
+            let Some(memory) = memory else { return false };
+            let memory = bytemuck::pod_align_to_mut::<u8, u64>(memory).1;
+            let cuts = cuts(run.length, shares);
+            let mark = |((from, to), marks): ((usize, usize), _)| Marked::new(&words[from..to], marks);
+            let marked = self.each(cuts.iter().copied().zip(memory.chunks_mut(marks(rows))).collect(), mark);
+            let shares = cuts.iter().map(|(from, _)| first(*from)).zip(deal(lines, marked));
+            self.each(shares.collect(), |(first, share)| {
+                self.backend.run(Replace { share, rows: &tile[first..], step: run.payload.step * size });
+            });
+            true
+        })
     }
 
     /// Gathers the rows of a run, zero for dropped lanes; returns how many lanes were out of range.

@@ -371,6 +371,11 @@ impl<const N: usize, C: Combine<N>> ScatterRows<'_, N, C> {
         let block = RowBlock { segments, ..block };
         // Lines that are written whole and past the caches are not wanted in them.
         let streams = if C::READS { None } else { block.streams };
+        if let Some(streams) = streams
+            && let Some(whole) = block.table_lines(table)
+        {
+            return block.replace_lines(simd, streams, whole, words, tile);
+        }
         let ask = if C::READS { Ask::read() } else { Ask::write() };
         let ask = streams.is_none().then_some(ask);
         // Inlined by force: a closure on its own is compiled without the instruction set.

@@ -1,6 +1,6 @@
 //! The production kernels: one implementation for tiles on any target and for arrays on the host.
 //!
-//! - [`simd`] chooses the instruction set, and with [`transfer`] has all unsafe code of this crate;
+//! - [`simd`] chooses the instruction set, and with [`transfer`] and [`dealt`] has all unsafe code of the kernels;
 //! - [`cache`] knows the machine's caches, and what is done differently because of them;
 //! - [`lanes`] reads index lanes of any type and distance;
 //! - [`offsets`] is the proof that lanes are in range;
@@ -8,6 +8,7 @@
 //! - [`address`] turns in-range indices into element offsets;
 //! - [`combine`] is what happens to one element;
 //! - [`transfer`] moves elements;
+//! - [`dealt`] hands rows out to threads by where they come from;
 //! - [`elements`] with [`gather`] and [`rows`] put these together for one run of lanes, [`partition`] with [`apply`] and [`sorted`] for a
 //!   part of a long one, by way of [`buckets`];
 //! - [`kind`] hides element type and operation behind one interface;
@@ -22,6 +23,7 @@ pub(crate) mod bounds;
 pub(crate) mod buckets;
 pub(crate) mod cache;
 pub(crate) mod combine;
+pub(crate) mod dealt;
 pub(crate) mod elements;
 pub(crate) mod gather;
 pub(crate) mod kind;

@@ -78,14 +78,39 @@ impl RowBlock<'_> {
 
     /// The lines of the tile from its first row on, if rows are one piece each, none is dropped, and all begin and end with a line.
     #[inline(always)]
-    fn whole_lines<'t, const N: usize>(&self, tile: &'t mut [[u8; N]]) -> Option<WholeLines<'t>> {
+    fn tile_lines<'t, const N: usize>(&self, tile: &'t mut [[u8; N]]) -> Option<WholeLines<'t>> {
         let (&[Segment { tile: at, length, .. }], None) = (self.segments, self.moved.positions) else { return None };
         let Strided { start, step } = self.moved.payload;
-        let whole = |elements: usize| (elements * N).is_multiple_of(LINE).then_some(elements * N / LINE);
-        let (length, step) = (whole(length).filter(|length| *length > 0)?, whole(step)?);
-        let tile = tile.get_mut(start + at..)?.as_flattened_mut();
-        let (head, lines, _) = bytemuck::pod_align_to_mut(tile);
-        (head.is_empty() && length <= step).then_some(WholeLines { lines, length, step })
+        WholeLines::of(tile.get_mut(start + at..)?, length, step)
+    }
+
+    /// The lines of the table from its first row on, if rows are one piece each and all begin and end with a line.
+    #[inline(always)]
+    pub(super) fn table_lines<'t, const N: usize>(&self, table: &'t mut [[u8; N]]) -> Option<WholeLines<'t>> {
+        let &[Segment { table: at, length, .. }] = self.segments else { return None };
+        WholeLines::of(table.get_mut(at..)?, length, self.stride)
+    }
+
+    /// Replaces rows of whole lines past the caches, in few instructions each.
+    #[inline(always)]
+    pub(super) fn replace_lines<const N: usize, W: Word, S: Simd>(
+        &self,
+        simd: S,
+        streams: &Streams,
+        whole: WholeLines<'_>,
+        words: &[W],
+        tile: &[[u8; N]],
+    ) {
+        let Moved { payload, positions, .. } = self.moved;
+        let WholeLines { lines, length, step } = whole;
+        let first = payload.start + self.segments[0].tile;
+        for (i, word) in words.iter().enumerate() {
+            let row = positions.map_or(i, |positions| positions[i] as usize);
+            let new = tile[first + row * payload.step..].as_flattened()[..length * LINE].as_chunks::<LINE>().0;
+            for (line, new) in lines[word.get() as usize * step..][..length].iter_mut().zip(new) {
+                simd.stream_line(line, new, streams);
+            }
+        }
     }
 
     /// Gathers rows of whole lines past the caches, in few instructions each.
@@ -155,13 +180,24 @@ impl RowBlock<'_> {
     }
 }
 
-/// Rows of a tile that consist of whole lines.
-struct WholeLines<'a> {
-    lines: &'a mut [Line],
+/// Rows of a tile or table that consist of whole lines.
+pub(crate) struct WholeLines<'a> {
+    pub(super) lines: &'a mut [Line],
     /// Lines of a row.
-    length: usize,
+    pub(super) length: usize,
     /// Lines from the first of a row to that of the next.
-    step: usize,
+    pub(super) step: usize,
+}
+
+impl<'a> WholeLines<'a> {
+    /// Rows of so many elements, so many elements apart, if they begin and end with a line.
+    #[inline(always)]
+    pub(crate) fn of<const N: usize>(rows: &'a mut [[u8; N]], length: usize, step: usize) -> Option<Self> {
+        let whole = |elements: usize| elements.checked_mul(N).filter(|bytes| bytes.is_multiple_of(LINE));
+        let (length, step) = (whole(length)? / LINE, whole(step)? / LINE);
+        let (head, lines, _) = bytemuck::pod_align_to_mut(rows.as_flattened_mut());
+        (head.is_empty() && length > 0 && length <= step).then_some(Self { lines, length, step })
+    }
 }
 
 /// One row to move.
@@ -276,7 +312,7 @@ impl<const N: usize> Gather<'_, N> {
         let block = RowBlock { segments, ..block };
         let Moved { payload, count, .. } = block.moved;
         if let Some(streams) = block.streams
-            && let Some(whole) = block.whole_lines(tile)
+            && let Some(whole) = block.tile_lines(tile)
         {
             return block.stream_lines(simd, streams, whole, words, table);
         }
@@ -354,7 +390,7 @@ mod tests {
                     let moved = Moved { payload, count, offsets: AnyOffsets::Narrow(offsets), positions: None };
                     let block = RowBlock { moved, stride, segments: &[segment], streams: Some(&Streams::new()) };
                     let is_whole = [length, gap, start].iter().all(|elements| elements % 32 == 0);
-                    assert_eq!(block.whole_lines(tile).is_some(), is_whole, "{length} {gap} {start}");
+                    assert_eq!(block.tile_lines(tile).is_some(), is_whole, "{length} {gap} {start}");
                     gather_as::<2>(backend, tile[..end].as_flattened_mut(), block, table.as_flattened());
                     let tile: &[[u8; 2]] = bytemuck::cast_slice(&lines);
                     assert_eq!(tile, expected, "{} {length} {gap} {start} {count}", backend.name());
