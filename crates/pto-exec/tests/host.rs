@@ -673,46 +673,67 @@ fn the_memory_cap_holds_and_changes_nothing() {
     }
 }
 
-/// Rows of whole lines are dealt out by where they come from: of several for one place the last has to stay, and nothing else may
-/// change, wherever the table begins.
-#[test]
-fn rows_of_whole_lines_that_replace_each_other_end_with_the_last() {
+/// Rows that replace each other, dealt out by where they come from or by where they go: of several for one place the last has to
+/// stay, and nothing else may change, wherever the table begins and however far its last row reaches.
+fn rows_end_with_the_last<I: Index>(engine: &Engine, number: fn(u64) -> I, threads: usize, cap: usize) {
     const LINE: usize = 16;
     for (cols, gap, rows, lanes) in
-        [(16, 0, 1, 40), (16, 16, 7, 1000), (32, 0, 64, 64), (32, 32, 65, 500), (48, 16, 3000, 2000), (32, 0, 5, 1)]
+        [(16, 0, 1, 40), (16, 16, 7, 1000), (32, 0, 64, 64), (32, 32, 65, 500), (48, 16, 3000, 2000), (32, 0, 5, 0)]
     {
         let stride = cols + gap;
-        let indices: Vec<i32> = random(5).map(|x| (x % rows as u64) as i32).take(lanes).collect();
         let source = values::<f32>(6, lanes * stride);
         let old = values::<f32>(7, rows * stride + 2 * LINE);
-        for (threads, backend) in
-            [1, 2, 3, 8].into_iter().flat_map(|threads| Backend::available().map(move |it| (threads, it)))
+        for (oob, away) in [OutOfBounds::Undefined, OutOfBounds::Skip, OutOfBounds::Wrap]
+            .into_iter()
+            .flat_map(|oob| [0, 1].map(|away| (oob, away)))
         {
-            let engine = Engine::new().with_threads(NonZeroUsize::new(threads).expect("some"));
-            let engine = engine.with_backend(backend).with_method(Method::Partitioned);
-            for (away, bad) in [(0, None), (1, None), (0, Some(lanes - 1))] {
+            // Under a policy every third row or so is out of range.
+            let bound = if oob == OutOfBounds::Undefined { rows } else { rows + rows / 2 + 1 } as u64;
+            let mut lanes_at: Vec<u64> = random(5).map(|x| x % bound).take(lanes).collect();
+            for is_bad in [false, true] {
+                if is_bad && (oob != OutOfBounds::Undefined || lanes == 0) {
+                    continue;
+                }
+                if is_bad {
+                    lanes_at[lanes - 1] = rows as u64;
+                }
                 let mut memory = old.clone();
                 let start = memory.as_ptr().align_offset(4 * LINE) + away;
                 let mut expected = memory.clone();
-                let mut indices = indices.clone();
-                match bad {
-                    Some(lane) => indices[lane] = rows as i32,
-                    None => indices.iter().enumerate().for_each(|(lane, row)| {
-                        let row = start + *row as usize * stride;
-                        expected[row..][..cols].copy_from_slice(&source[lane * stride..][..cols]);
-                    }),
+                for (lane, row) in lanes_at.iter().enumerate().filter(|_| !is_bad) {
+                    let row = if oob == OutOfBounds::Wrap { row % rows as u64 } else { *row } as usize;
+                    if row < rows {
+                        let new = &source[lane * stride..][..cols];
+                        expected[start + row * stride..][..cols].copy_from_slice(new);
+                    }
                 }
-                let to = ViewMut::strided(&mut memory[start..], rows, cols, stride).expect("long enough");
+                let table = &mut memory[start..][..rows * stride - gap];
+                let to = ViewMut::strided(table, rows, cols, stride).expect("long enough");
                 let from = View::strided(&source, lanes, cols, stride).expect("long enough");
-                let done = engine.scatter_rows(to, from, &indices, Atomic::None, OutOfBounds::Undefined);
-                assert_eq!(done.is_err(), bad.is_some());
-                let what = format!("{cols}+{gap} x {rows}, {lanes} lanes, {threads} {} {away}", backend.name());
+                let indices: Vec<I> = lanes_at.iter().map(|row| number(*row)).collect();
+                let done = engine.scatter_rows(to, from, &indices, Atomic::None, oob);
+                assert_eq!(done.is_err(), is_bad);
+                let what = format!("{cols}+{gap} x {rows}, {lanes} lanes, {oob:?}, {away} away, {engine:?}");
                 assert!(bytemuck::cast_slice::<_, u8>(&memory) == bytemuck::cast_slice::<_, u8>(&expected), "{what}");
                 // Marks take memory, which is kept: only so are rows dealt out.
-                let is_dealt = threads > 1 && away == 0 && bad.is_none();
+                let is_dealt = threads > 1 && oob == OutOfBounds::Undefined && !is_bad && cap > 0;
                 assert_eq!(engine.held_memory() > 0, is_dealt, "{what}");
                 engine.release_memory();
             }
+        }
+    }
+}
+
+#[test]
+fn rows_that_replace_each_other_end_with_the_last() {
+    for (threads, backend) in
+        [1, 2, 3, 8].into_iter().flat_map(|threads| Backend::available().map(move |it| (threads, it)))
+    {
+        for cap in [0, Engine::DEFAULT_MEMORY_CAP] {
+            let engine = Engine::new().with_threads(NonZeroUsize::new(threads).expect("some")).with_memory_cap(cap);
+            let engine = engine.with_backend(backend).with_method(Method::Partitioned);
+            rows_end_with_the_last(&engine, |row| row as i32, threads, cap);
+            rows_end_with_the_last(&engine, |row| row as u64, threads, cap);
         }
     }
 }

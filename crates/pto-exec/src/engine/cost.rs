@@ -27,7 +27,8 @@
 //!    others to do; Direct with one.
 //!
 //! Rows are Owned or Direct: a row that is worth its own cache lines gains nothing from being copied twice. Long ones that replace
-//! others are [dealt out](crate::kernel::dealt) by where they come from instead, where the last level is near ([`pays_dealing`]).
+//! others are [dealt out](crate::kernel::dealt) by where they come from instead, where the last level is near ([`pays_dealing`]), and
+//! there two threads leave short ones to one ([`pays_owning_rows`]).
 
 use crate::kernel::apply::Asks;
 use crate::kernel::buckets::{BUCKET_LANES, ROOMY_LANES};
@@ -71,7 +72,7 @@ pub(crate) fn scattered_rows_pay_help(bytes: usize) -> bool {
 pub(crate) fn pays_saving(caches: Caches, table_bytes: usize, index_bytes: usize) -> bool {
     let worth = match () {
         () if table_bytes <= NEAR_BYTES => index_bytes,
-        // Words that were looked at are still at hand when they are wanted, and come quicker than in the order of the slots.
+        // Words that were looked at are found again in the last level, sooner than those that are first seen between two slots.
         () if caches.brings_in_time() && index_bytes <= caches.l3 / 4 => 0,
         () if index_bytes < caches.l2 => index_bytes / 4,
         () => index_bytes / 2,
@@ -133,13 +134,15 @@ pub(crate) fn pays_dealing(caches: Caches, marks: usize, bytes: usize) -> bool {
     !caches.is_l3_far() && marks.saturating_mul(DEALT_BYTES) <= bytes
 }
 
-/// Bytes of the shortest rows that threads look for in all of the source, where the last level is near and the table beyond it.
+/// Bytes of the shortest rows that two threads look for in all of the source, where the last level is near and the table
+/// [beyond what is at hand there](Caches::near_l3).
 pub(crate) const OWNED_ROW: usize = 512;
 
-/// True if threads that own parts of a table of so many bytes are quicker than one, with rows of so many bytes each. Each thread skips the
-/// rows of the others, but a near last level's prefetchers bring them all along: of short ones twice what one thread reads.
-pub(crate) fn pays_owning_rows(caches: Caches, row: usize, table_bytes: usize) -> bool {
-    caches.is_l3_far() || row >= OWNED_ROW || table_bytes <= caches.near_l3()
+/// True if threads that own parts of a table are quicker than one, with rows and a table of so many bytes. Each thread skips
+/// the rows of the others, but a near last level's prefetchers bring them all along: of short ones twice what one thread reads. More
+/// than two threads were not measured.
+pub(crate) fn pays_owning_rows(caches: Caches, (row, table): (usize, usize), threads: usize) -> bool {
+    caches.is_l3_far() || row >= OWNED_ROW || table <= caches.near_l3() || threads > 2
 }
 
 /// How a scatter is carried out; see [`Engine::with_method`](crate::host::Engine::with_method).
@@ -343,7 +346,8 @@ mod tests {
         let pays =
             |caches| [0, 1, 64].map(|marks| pays_dealing(caches, marks, 64 * DEALT_BYTES - usize::from(marks == 1)));
         assert_eq!((pays(CHIPLET), pays(MESH)), ([true; 3], [false; 3]));
-        let owns = |caches, row| [8 << 20, (8 << 20) + 1].map(|bytes| pays_owning_rows(caches, row, bytes));
+        let owns = |caches, row| [8 << 20, (8 << 20) + 1].map(|bytes| pays_owning_rows(caches, (row, bytes), 2));
+        assert!(pays_owning_rows(CHIPLET, (1, 1 << 30), 3));
         assert_eq!((owns(CHIPLET, OWNED_ROW), owns(CHIPLET, OWNED_ROW - 1)), ([true; 2], [true, false]));
         assert_eq!(owns(MESH, 1), [true; 2]);
         assert!(!pays_dealing(CHIPLET, 65, 65 * DEALT_BYTES - 1) && !pays_dealing(CHIPLET, usize::MAX, 1 << 40));

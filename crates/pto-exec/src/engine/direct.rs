@@ -8,6 +8,7 @@ use crate::kernel::cache::Caches;
 use crate::kernel::elements::{Moved, Outside};
 use crate::kernel::kind::Table;
 use crate::kernel::simd::{Backend, StreamCopy, Streams};
+use crate::kernel::transfer::stay_at_hand;
 
 impl Scatter<'_> {
     /// On this thread, in source order.
@@ -38,7 +39,8 @@ impl Scatter<'_> {
         if let Some(offsets) = lookup.check_whole(engine.backend, run) {
             let offsets = offsets?;
             start.put(table);
-            kernel.scatter(engine.backend, table, Moved::whole(run, offsets), tile);
+            let is_at_hand = stay_at_hand(Caches::get(), self.index_bytes());
+            kernel.scatter(engine.backend, table, Moved { is_at_hand, ..Moved::whole(run, offsets) }, tile);
             return Ok(0);
         }
         engine.check_lanes(&lookup, run)?;

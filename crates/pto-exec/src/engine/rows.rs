@@ -9,12 +9,13 @@ use super::cost::{
 use super::elements::split_parts;
 use super::share::Sample;
 use super::{Engine, PIECE_BYTES, cuts};
+use crate::kernel::Word;
 use crate::kernel::address::AddressMap;
 use crate::kernel::cache::Caches;
-use crate::kernel::dealt::{Marked, Replace, deal, marks};
+use crate::kernel::dealt::{Marked, Replace, Rows, deal, marks};
 use crate::kernel::elements::{Lookup, Outside, Run};
 use crate::kernel::kind::kernel;
-use crate::kernel::rows::{RowBlock, Segment, WholeLines, gather};
+use crate::kernel::rows::{RowBlock, Segment, gather};
 use crate::kernel::simd::Streams;
 
 /// Rows at a constant distance are found when they are moved; the places of others are worked out by the block.
@@ -74,7 +75,7 @@ impl Engine {
             return Ok(0);
         }
         let row = bytes(run, segments, size) / run.length.max(1);
-        if self.method.is_none() && !pays_owning_rows(Caches::get(), row, table.len()) {
+        if self.method.is_none() && !pays_owning_rows(Caches::get(), (row, table.len()), self.workers()) {
             return Ok(scatter(lookup, table));
         }
         let parts = Sample::draw(self.backend, Lookup { map: &AddressMap::Linear, ..lookup }, run)
@@ -86,8 +87,8 @@ impl Engine {
         Ok(outside.first().copied().unwrap_or(0))
     }
 
-    /// Replaces rows that are [dealt out](crate::kernel::dealt) by where they come from; false, with nothing written, if they are not
-    /// of whole lines, or that does not pay.
+    /// Replaces rows that are [dealt out](crate::kernel::dealt) by where they come from; false, with nothing written, if that does not
+    /// pay or cannot be.
     fn replace_dealt(
         &self,
         lookup: &Lookup<'_>,
@@ -97,29 +98,46 @@ impl Engine {
         tile: &[u8],
     ) -> bool {
         let (lookup, stride) = by_row(*lookup);
-        let ([segment], true) = (segments, lookup.is_narrow()) else { return false };
-        let Some(words) = lookup.whole::<[u8; 4]>(run) else { return false };
-        let (rows, bytes) = (lookup.resolver.capacity as usize, bytes(run, segments, size));
-        let shares = self.workers() * DEALT_SHARES;
-        let memory_bytes = shares.saturating_mul(marks(rows) * size_of::<u64>());
-        // A method stands for transfers beyond those that tests have the time for.
-        let pays = self.method.is_some() || pays_dealing(Caches::get(), memory_bytes, bytes);
-        let length = segment.length * size;
-        let (Some(step), true) = (stride.checked_mul(size), pays && rows > 0 && memory_bytes <= self.memory_cap) else {
-            return false;
+        let ([segment], Some(step)) = (segments, stride.checked_mul(size)) else { return false };
+        let rows = Rows { length: segment.length * size, step };
+        let table = table.get_mut(segment.table * size..).unwrap_or(&mut []);
+        let tile = tile.get((run.payload.start + segment.tile) * size..).unwrap_or(&[]);
+        let dealt = (rows, run.payload.step * size, lookup.resolver.capacity as usize);
+        if lookup.is_narrow() {
+            lookup.whole::<[u8; 4]>(run).is_some_and(|words| self.replace_words(words, dealt, table, tile))
+        } else {
+            lookup.whole::<[u8; 8]>(run).is_some_and(|words| self.replace_words(words, dealt, table, tile))
+        }
+    }
+
+    /// As [`replace_dealt`](Self::replace_dealt), with lanes that are rows of a table of so many, each of which comes so many bytes after the
+    /// one before it in the tile.
+    fn replace_words<W: Word>(
+        &self,
+        words: &[W],
+        (rows, step, capacity): (Rows, usize, usize),
+        table: &mut [u8],
+        tile: &[u8],
+    ) -> bool {
+        let cuts = cuts(words.len(), self.workers() * DEALT_SHARES);
+        let marks = marks(capacity);
+        let memory_bytes = cuts.len().saturating_mul(marks * size_of::<u64>());
+        let pays = match self.method {
+            // It stands for transfers beyond those that tests have the time for.
+            Some(method) => method == Method::Partitioned,
+            None => pays_dealing(Caches::get(), memory_bytes, words.len().saturating_mul(rows.length)),
         };
-        let at = (segment.table * size).min(table.len());
-        let Some(lines) = WholeLines::of(table[at..].as_chunks_mut::<1>().0, length, step) else { return false };
-        let first = |lane: usize| (run.payload.after(lane).start + segment.tile) * size;
+        if !pays || marks == 0 || memory_bytes > self.memory_cap {
+            return false;
+        }
         self.scratch.with(memory_bytes, |memory| {
-            let Some(memory) = memory else { return false };
-            let memory = bytemuck::pod_align_to_mut::<u8, u64>(memory).1;
-            let cuts = cuts(run.length, shares);
+            let memory = memory.map(bytemuck::pod_align_to_mut::<u8, u64>);
+            let Some(([], memory, [])) = memory else { return false };
             let mark = |((from, to), marks): ((usize, usize), _)| Marked::new(&words[from..to], marks);
-            let marked = self.each(cuts.iter().copied().zip(memory.chunks_mut(marks(rows))).collect(), mark);
-            let shares = cuts.iter().map(|(from, _)| first(*from)).zip(deal(lines, marked));
-            self.each(shares.collect(), |(first, share)| {
-                self.backend.run(Replace { share, rows: &tile[first..], step: run.payload.step * size });
+            let marked = self.each(cuts.iter().copied().zip(memory.chunks_mut(marks)).collect(), mark);
+            let shares = cuts.iter().zip(deal(table, rows, marked));
+            self.each(shares.collect(), |((from, _), share)| {
+                self.backend.run(Replace { share, rows: &tile[from * step..], step });
             });
             true
         })

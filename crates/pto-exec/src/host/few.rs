@@ -30,7 +30,8 @@ pub(super) fn handful<T: Element>(atomic: Atomic) -> usize {
         (Atomic::None, _) => 384,
         (_, ElementType::F16 | ElementType::BF16) => 16,
         (Atomic::Add, _) => 192,
-        (Atomic::Max | Atomic::Min, _) => 64,
+        (Atomic::Max | Atomic::Min, ElementType::F32 | ElementType::F64) => 64,
+        (Atomic::Max | Atomic::Min, _) => 128,
     }
 }
 

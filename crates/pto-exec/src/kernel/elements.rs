@@ -100,12 +100,14 @@ pub(crate) struct Moved<'a> {
     pub(crate) offsets: AnyOffsets<'a>,
     /// Which lanes these are; `None` if they are all.
     pub(crate) positions: Option<&'a [u32]>,
+    /// Lanes and values need not be asked for: all lanes of the run were looked at just before, and are few enough.
+    pub(crate) is_at_hand: bool,
 }
 
 impl<'a> Moved<'a> {
     /// A whole run as one block.
     pub(crate) fn whole(run: Run, offsets: AnyOffsets<'a>) -> Self {
-        Self { payload: run.payload, count: run.length, offsets, positions: None }
+        Self { payload: run.payload, count: run.length, offsets, positions: None, is_at_hand: false }
     }
 }
 
@@ -140,7 +142,7 @@ impl Lookup<'_> {
                 backend.run(Resolve { lookup: *self, idx: run.idx.after(done), count, buffers: &mut buffers });
             outside += resolved.outside;
             let (offsets, positions) = (resolved.offsets.into(), resolved.positions);
-            visit(Moved { payload: run.payload.after(done), count, offsets, positions });
+            visit(Moved { payload: run.payload.after(done), count, offsets, positions, is_at_hand: false });
         }
         outside
     }

@@ -276,7 +276,8 @@ impl<const N: usize, C: Combine<N>, W: Word> Task for Scatter<'_, N, C, W> {
         match moved.positions {
             None => {
                 let lanes = (offsets, offsets.words(), offsets.len());
-                transfer::scatter::<N, C, W, S>(simd, table, lanes, tile, moved.payload);
+                let asks = !moved.is_at_hand;
+                transfer::scatter::<N, C, W, S>(simd, table, lanes, (tile, moved.payload), asks);
             }
             Some(positions) => {
                 transfer::scatter_some::<N, C, W, S>(simd, table, offsets, tile, moved.payload, positions);
@@ -306,7 +307,8 @@ impl<const N: usize, C: Combine<N>> Task for ScatterLooking<'_, N, C> {
             if kind == Table::Own && !may_merge::<N, C>(&values[run.start..][..block.len()]) {
                 return false;
             }
-            transfer::scatter::<N, C, _, S>(simd, table, (offsets, &words[run.start..], words.len()), values, run);
+            let lanes = (offsets, &words[run.start..], words.len());
+            transfer::scatter::<N, C, _, S>(simd, table, lanes, (values, run), true);
         }
         true
     }

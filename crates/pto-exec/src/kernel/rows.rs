@@ -181,18 +181,18 @@ impl RowBlock<'_> {
 }
 
 /// Rows of a tile or table that consist of whole lines.
-pub(crate) struct WholeLines<'a> {
-    pub(super) lines: &'a mut [Line],
+pub(super) struct WholeLines<'a> {
+    lines: &'a mut [Line],
     /// Lines of a row.
-    pub(super) length: usize,
+    length: usize,
     /// Lines from the first of a row to that of the next.
-    pub(super) step: usize,
+    step: usize,
 }
 
 impl<'a> WholeLines<'a> {
     /// Rows of so many elements, so many elements apart, if they begin and end with a line.
     #[inline(always)]
-    pub(crate) fn of<const N: usize>(rows: &'a mut [[u8; N]], length: usize, step: usize) -> Option<Self> {
+    fn of<const N: usize>(rows: &'a mut [[u8; N]], length: usize, step: usize) -> Option<Self> {
         let whole = |elements: usize| elements.checked_mul(N).filter(|bytes| bytes.is_multiple_of(LINE));
         let (length, step) = (whole(length)? / LINE, whole(step)? / LINE);
         let (head, lines, _) = bytemuck::pod_align_to_mut(rows.as_flattened_mut());
@@ -359,6 +359,7 @@ fn zero_rows<const N: usize>(tile: &mut [[u8; N]], payload: Strided, rows: Range
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::elements::Run;
     use crate::kernel::offsets::Offsets;
 
     /// Rows of whole lines and others, at every distance in the tile that begins and ends with a line or does not, with guards
@@ -387,7 +388,7 @@ mod tests {
                     let tile: &mut [[u8; 2]] = bytemuck::cast_slice_mut(&mut lines);
                     let offsets = Offsets::check(&words, ROWS as u64).expect("in range");
                     let payload = Strided { start, step };
-                    let moved = Moved { payload, count, offsets: AnyOffsets::Narrow(offsets), positions: None };
+                    let moved = Moved::whole(Run { payload, idx: payload, length: count }, AnyOffsets::Narrow(offsets));
                     let block = RowBlock { moved, stride, segments: &[segment], streams: Some(&Streams::new()) };
                     let is_whole = [length, gap, start].iter().all(|elements| elements % 32 == 0);
                     assert_eq!(block.tile_lines(tile).is_some(), is_whole, "{length} {gap} {start}");

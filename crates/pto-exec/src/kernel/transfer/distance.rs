@@ -49,11 +49,9 @@ pub(crate) fn is_at_hand(bytes: usize) -> bool {
     bytes <= FAR_BYTES || !Caches::get().is_l3_far()
 }
 
-/// True if so many bytes of words that were just looked at, all of them, are found again as quickly as if they were asked for, and the
-/// values that go with them, too.
-#[inline(always)]
-pub(super) fn stay_at_hand(bytes: usize) -> bool {
-    let caches = Caches::get();
+/// True if so many bytes of words that were just looked at are found again as quickly as if they were asked for, and values come
+/// in time by themselves.
+pub(crate) fn stay_at_hand(caches: Caches, bytes: usize) -> bool {
     caches.brings_in_time() && bytes <= caches.l2 / 2
 }
 
@@ -137,6 +135,8 @@ mod tests {
         let mesh = Caches { l2: 2 << 20, l3: 260 << 20, is_chiplet: false };
         let chiplet = Caches { l2: 512 << 10, l3: 32 << 20, is_chiplet: true };
         let large = Caches { l2: 1 << 20, ..chiplet };
+        let stays = |caches| [1 << 19, (1 << 19) + 1].map(|bytes| stay_at_hand(caches, bytes));
+        assert_eq!([mesh, chiplet, large].map(stays), [[false; 2], [false; 2], [true, false]]);
         // The fewest lanes whose slots are asked for, of 4 bytes each.
         let least = |caches, bytes, reads| {
             let asked = |length: usize| are_slots_asked(caches, (bytes, 4), length, reads);

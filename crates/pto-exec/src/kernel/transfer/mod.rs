@@ -13,8 +13,8 @@ use super::combine::Combine;
 use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
 use super::simd::{self, LINE, Portable, Simd};
-pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_at_hand, is_gathered, lookahead};
-use distance::{MANY, asks_ahead, is_far, stay_at_hand, waits_for_pages};
+pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_at_hand, is_gathered, lookahead, stay_at_hand};
+use distance::{MANY, asks_ahead, is_far, waits_for_pages};
 use put::{combine_beyond, combine_far, combine_taming, combine_waiting, put_all, put_asking, put_dense, put_few};
 
 /// Panics unless all offsets are below `length`.
@@ -93,24 +93,24 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 }
 
 /// `table[offsets[k]] = combine(table[offsets[k]], tile[run.start + k * run.step])`, in order. The offsets are the first of some
-/// words, of which the others may be any: their slots are asked for where that helps in a run of some length.
+/// words, of which the others may be any: their slots are asked for where that helps in a run of some length. So are lanes and
+/// values to come, if it `asks`.
 #[inline(always)]
 pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     simd: S,
     table: &mut [[u8; N]],
     (offsets, words, length): (Offsets<'_, W>, &[W], usize),
-    tile: &[[u8; N]],
-    run: Strided,
+    (tile, run): (&[[u8; N]], Strided),
+    asks: bool,
 ) {
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
     let (all, lookahead) = (words, lookahead::<N, C>(table, length));
-    let are_seen = offsets.len() == words.len() && stay_at_hand(size_of_val(words));
     for (i, words) in offsets.words().chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
         // The machine's prefetchers lose the two streams among all the other accesses.
         let ask = |k: usize| {
-            if are_seen {
+            if !asks {
                 return;
             }
             // Beyond these words there may be others of the same run, as there are values.

@@ -20,10 +20,10 @@ impl Task for Move<'_> {
     fn run<S: Simd>(self, simd: S) {
         match self {
             Self::Set(table, offsets, tile, run) => {
-                scatter::<4, Replace, _, _>(simd, table, (offsets, offsets.words(), offsets.len()), tile, run)
+                scatter::<4, Replace, _, _>(simd, table, (offsets, offsets.words(), offsets.len()), (tile, run), true)
             }
             Self::Add(table, offsets, tile, run) => {
-                scatter::<4, Add<u32>, _, _>(simd, table, (offsets, offsets.words(), offsets.len()), tile, run)
+                scatter::<4, Add<u32>, _, _>(simd, table, (offsets, offsets.words(), offsets.len()), (tile, run), true)
             }
             Self::AddFew(table, offsets, tile) => scatter_near::<4, Add<u32>, _, _>(simd, table, offsets, tile),
             Self::Get(tile, run, table, offsets) if run.step == 1 => {
