@@ -733,7 +733,7 @@ fn rows_that_replace_each_other_end_with_the_last() {
             let engine = Engine::new().with_threads(NonZeroUsize::new(threads).expect("some")).with_memory_cap(cap);
             let engine = engine.with_backend(backend).with_method(Method::Partitioned);
             rows_end_with_the_last(&engine, |row| row as i32, threads, cap);
-            rows_end_with_the_last(&engine, |row| row as u64, threads, cap);
+            rows_end_with_the_last(&engine, |row| row, threads, cap);
         }
     }
 }

@@ -155,7 +155,8 @@ pub enum Method {
     /// Each thread carries out its share of the lanes in a table of its own, and these are merged: replacements of 4 bytes or
     /// more, maxima, minima and sums of integers. Others are owned.
     Merged,
-    /// Lanes are sorted by destination first.
+    /// Lanes are sorted by destination first. Rows that replace others are dealt out by where they come from; other rows are
+    /// owned.
     Partitioned,
 }
 

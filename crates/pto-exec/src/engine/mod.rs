@@ -106,7 +106,8 @@ impl Engine {
     /// The same with another cap on the memory that a call may use beyond its arguments.
     ///
     /// Scatters into tables much smaller than their indices save the table, for an undo, instead of looking at all indices
-    /// beforehand: that takes as much memory as the table.
+    /// beforehand: that takes as much memory as the table. Rows that replace others are marked in a bit for each row of the table, a few
+    /// times for each thread, at most a sixteenth of the bytes that they replace.
     ///
     /// Scatters into tables far beyond the caches sort their lanes by destination first. That takes as much memory as
     /// the index and value bytes (4 bytes of offset and the value for each lane) and a quarter more, up to twice as much for the
