@@ -224,7 +224,7 @@ impl Scatter<'_> {
     }
 
     /// The lanes, if they are their own offsets and values follow each other as they do.
-    pub(super) fn whole_words(&self, run: Run) -> Option<&[[u8; 4]]> {
+    fn whole_words(&self, run: Run) -> Option<&[[u8; 4]]> {
         let dense = self.lookup.is_narrow() && run.payload.step == 1;
         if dense { self.lookup.whole(run) } else { None }
     }
