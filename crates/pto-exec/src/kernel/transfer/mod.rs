@@ -286,7 +286,20 @@ pub(crate) fn gather_each<T: Copy, W: Word>(destination: &mut [T], table: &[T], 
     }
 }
 
-/// As [`scatter`] for dense values that are near, as their offsets are: neither is asked for; slots are, where that helps.
+/// Words behind those of a call that are asked for: from there on the machine's prefetchers have caught up.
+const NEXT: usize = 1 << 10;
+
+/// Asks for the words that lie behind these, 16 of them from the k-th on. Mostly they are those of the next call, which looks at all
+/// of them at once and would wait for memory, where a loop that looks at one after the other has prefetchers ahead of it.
+#[inline(always)]
+fn ask_next<W: Word>(words: &[W], k: usize) {
+    if k < NEXT {
+        (0..16).step_by(LINE / W::BYTES).for_each(|j| simd::prefetch(words, words.len() + k + j));
+    }
+}
+
+/// As [`scatter`] for dense values that are near, as their offsets are: neither is asked for; slots are, where that helps, and what
+/// [follows](ask_next).
 #[inline(always)]
 pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     simd: S,
@@ -300,6 +313,7 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         return combine_all::<N, C, S>(simd, &mut table[slot.get() as usize], values[..words.len()].iter());
     }
     let put = |slot: &mut [u8; N], new| C::put(simd, slot, new);
+    let ask = |k: usize| ask_next(words, k);
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
         if waits_for_pages(table) && !C::WIDENS {
@@ -307,11 +321,11 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
                 combine_waiting::<N, C, W, S>(simd, table, words, values, C::are_tame(values));
             }
         } else if asks_ahead::<N, C>(table, words.len()) {
-            put_asking(table, words, values, (&words[AHEAD.min(words.len())..], |_| ()), put);
+            put_asking(table, words, values, (&words[AHEAD.min(words.len())..], ask), put);
         } else if C::TAMES {
-            combine_taming::<N, C, W, S>(simd, table, words, values, |_| ());
+            combine_taming::<N, C, W, S>(simd, table, words, values, ask);
         } else {
-            put_dense(table, words, values, |_| (), put);
+            put_dense(table, words, values, ask, put);
         }
     }
 }
@@ -328,18 +342,20 @@ pub(crate) fn scatter_handful<const N: usize, C: Combine<N>, W: Word>(
 ) {
     assert_inside(offsets, table.len());
     let words = offsets.words();
+    // No closure: left to itself, the compiler calls one that is used so often.
+    #[inline(always)]
+    fn put<const N: usize, C: Combine<N>>(slot: &mut [u8; N], new: [u8; N]) {
+        *slot = C::combine_tame(Portable, *slot, new);
+    }
+    // Pairs make whoever waits for page addresses wait longer, see `combine_waiting`.
+    let is_far = is_far(table);
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
-        put_few(
-            table,
-            words,
-            values,
-            // Pairs make whoever waits for page addresses wait longer, see `combine_waiting`.
-            !is_far(table) && (C::READS || words.len() >= PAIRED),
-            // By force: left to itself, the compiler calls a closure that is used so often.
-            #[inline(always)]
-            |slot, new| *slot = C::combine_tame(Portable, *slot, new),
-        );
+        if words.len() >= PAIRED && !is_far {
+            put_dense(table, words, values, |k| ask_next(words, k), put::<N, C>);
+        } else {
+            put_few(table, words, values, C::READS && !is_far, put::<N, C>);
+        }
     }
 }
 
