@@ -4,6 +4,8 @@
 //! Lanes are the powers of two and what lies halfway between them. The plain loop is measured twice, as a function that is
 //! called (`plain`) and compiled into the measuring loop (`inlined`), as the call of the engine is. Which of the two is
 //! faster depends on where the compiler happened to put them, by up to a factor of two; `times` is against the faster one.
+//! Both stop in the middle of a scatter at an index out of range, and keep a NaN that a maximum meets. `promising` is the loop with
+//! the engine's promises: it looks at all indices first, so that a fault leaves the table as it was, and a NaN loses (`f32::max`).
 //!
 //! Every call has the same indices, whose slots are in the caches after the first; with `fresh`, each has the next ones of
 //! [`FRESH`], as the batches of a program have. With `threads=N` the engine may use several, and still has to keep up with the
@@ -49,16 +51,25 @@ fn median(times: &mut [f64]) -> f64 {
 const OPERATIONS: [(&str, Option<Atomic>); 4] =
     [("gather", None), ("set", Some(Atomic::None)), ("add", Some(Atomic::Add)), ("max", Some(Atomic::Max))];
 
-/// One turn: the plain loop, the same inlined, the engine.
+/// True if all lanes are in range, as one would ask quickly: by the largest, which the compiler finds with the vector unit.
+#[inline(always)]
+fn are_inside(lanes: &[i32], capacity: usize) -> bool {
+    lanes.iter().fold(0, |largest, &index| (index as u32).max(largest)) < capacity as u32
+}
+
+/// What is timed: the plain loop, the same inlined, with promises, the engine.
+const LOOPS: usize = 4;
+
+/// One turn of each loop.
 fn turn<const IS_FRESH: bool>(
     (engine, atomic, turn): (&Engine, Option<Atomic>, usize),
     payload: &mut [f32],
     table: &mut [f32],
     indices: &[i32],
-) -> [f64; 3] {
+) -> [f64; LOOPS] {
     let lanes = payload.len();
-    // None of the three finds what another has brought.
-    let times = |k: usize| 3 * turn + k;
+    // None finds what another has brought.
+    let times = |k: usize| LOOPS * turn + k;
     // Known where the call is written, as it mostly is.
     const UNDEFINED: OutOfBounds = OutOfBounds::Undefined;
     // The time of a call with its lanes; written out, so that each is a loop of its own.
@@ -76,14 +87,16 @@ fn turn<const IS_FRESH: bool>(
             timed!(1, lanes => for (slot, &index) in payload.iter_mut().zip(lanes) {
                 *slot = table[index as usize];
             }),
-            timed!(2, lanes => {
+            // A gather may have filled a part of its destination: the loop as it is promises as much.
+            f64::NAN,
+            timed!(3, lanes => {
                 assert!(engine.gather(&mut *payload, &*table, lanes, UNDEFINED).is_ok());
             }),
         ];
     };
     // What is combined is known where the loop or the call is written.
     macro_rules! scatter {
-        ($atomic:expr, $put:expr) => {
+        ($atomic:expr, $put:expr, $promising:expr) => {
             [
                 timed!(0, lanes => plain::scatter(table, payload, lanes, $atomic, UNDEFINED)),
                 timed!(1, lanes => {
@@ -93,15 +106,25 @@ fn turn<const IS_FRESH: bool>(
                     }
                 }),
                 timed!(2, lanes => {
+                    let put: fn(&mut f32, f32) = $promising;
+                    assert!(are_inside(lanes, table.len()));
+                    for (&value, &index) in payload.iter().zip(lanes) {
+                        put(&mut table[index as usize], value);
+                    }
+                }),
+                timed!(3, lanes => {
                     assert!(engine.scatter(&mut *table, &*payload, lanes, $atomic, UNDEFINED).is_ok());
                 }),
             ]
         };
     }
     match atomic {
-        Atomic::Add => scatter!(Atomic::Add, |slot, value| *slot += value),
-        Atomic::Max => scatter!(Atomic::Max, |slot, value| *slot = if value > *slot { value } else { *slot }),
-        _ => scatter!(Atomic::None, |slot, value| *slot = value),
+        Atomic::Add => scatter!(Atomic::Add, |slot, value| *slot += value, |slot, value| *slot += value),
+        Atomic::Max => {
+            let larger = |slot: &mut f32, value: f32| *slot = if value > *slot { value } else { *slot };
+            scatter!(Atomic::Max, larger, |slot, value| *slot = slot.max(value))
+        }
+        _ => scatter!(Atomic::None, |slot, value| *slot = value, |slot, value| *slot = value),
     }
 }
 
@@ -118,7 +141,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let (size, least, most) = (1usize << argument(0, 11), argument(1, 0), argument(2, 22));
     let engine = Engine::new().with_threads(threads);
-    println!("operation,table,lanes,plain,inlined,engine,times");
+    println!("operation,table,lanes,plain,inlined,promising,engine,times,times_promising");
     for log2 in least..=most {
         // Halfway to the next power, until a turn takes long.
         let halfway = (1usize << log2) * 3 / 2;
@@ -131,7 +154,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let mut table = Array::from_values(size, values(2))?;
             let turns = if log2 < 20 { 101 } else { 7 };
             for (name, atomic) in OPERATIONS {
-                let mut times: [Vec<f64>; 3] = Default::default();
+                let mut times: [Vec<f64>; LOOPS] = Default::default();
                 for number in 0..turns {
                     let what = (&engine, atomic, number);
                     let turn = match is_fresh {
@@ -140,9 +163,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     };
                     times.iter_mut().zip(turn).for_each(|(times, time)| times.push(time));
                 }
-                let [plain, inlined, engine] = times.map(|mut times| median(&mut times));
-                let times = plain.min(inlined) / engine;
-                println!("{name},{size},{lanes},{plain:.1},{inlined:.1},{engine:.1},{times:.2}");
+                let [plain, inlined, promising, engine] = times.map(|mut times| median(&mut times));
+                let (times, times_promising) = (plain.min(inlined) / engine, promising / engine);
+                println!(
+                    "{name},{size},{lanes},{plain:.1},{inlined:.1},{promising:.1},{engine:.1},{times:.2},{times_promising:.2}"
+                );
             }
         }
     }

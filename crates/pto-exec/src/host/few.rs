@@ -173,7 +173,7 @@ impl<const N: usize, W: Word> Task for GatherChecked<'_, N, W> {
         let Some(offsets) = Offsets::look(simd, words, limit) else { return false };
         if simd.lands() == Lands::ByLoads {
             // With AVX-512 the compiler would put its gather instruction in the place of single loads.
-            transfer::gather_ahead(destination, table, offsets, &[]);
+            transfer::gather_ahead(destination, table, offsets, transfer::far_gathers(table, words));
         } else {
             transfer::gather_each(destination, table, offsets);
         }

@@ -192,6 +192,12 @@ impl<'a, W: Word> Offsets<'a, W> {
         self.words
     }
 
+    /// All but the first words, as many as there are.
+    #[inline(always)]
+    pub(crate) fn after(self, count: usize) -> Self {
+        Self { words: &self.words[count.min(self.words.len())..], limit: self.limit }
+    }
+
     /// How many words there are.
     #[inline(always)]
     pub(crate) fn len(self) -> usize {

@@ -1,6 +1,9 @@
 //! How far away a table is, and what is asked for because of that, how early. All of it was measured
 //! (`docs/performance.md`).
 
+use core::hint::black_box;
+use std::time::{Duration, Instant};
+
 use crate::kernel::cache::Caches;
 use crate::kernel::combine::Combine;
 use crate::kernel::offsets::Word;
@@ -75,17 +78,70 @@ const FAR_LANES: usize = 1 << 20;
 /// As [`FAR_LANES`] for gathers, with a far last level.
 const FAR_GATHERED: usize = 3 << 10;
 
-/// Lanes between asking for a slot and combining it, at most, in a run of some length.
-#[inline(always)]
-pub(crate) fn lookahead<const N: usize, C: Combine<N>>(table: &[[u8; N]], length: usize) -> usize {
-    let is_asked = are_slots_asked(Caches::get(), (size_of_val(table), N), length, C::READS);
-    if is_asked && !C::WIDENS { FAR } else { AHEAD }
+/// Whether slots are asked for [far ahead](FAR).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Never,
+    /// If loads of [some](TRIED) take as long: they come from memory then. The same lanes again and again find their slots in the
+    /// last level, where asking takes up to half as long again; fresh ones do not, and asking halves the time.
+    IfAfar(Duration),
+    Always,
 }
 
-/// True if the slots of a run of some length, of a table and elements of so many bytes, are asked for [far ahead](FAR).
+impl Asked {
+    /// True if the slots of these words, all of a run or none that are known, are to be asked for.
+    #[inline(always)]
+    fn holds_for<const N: usize, W: Word>(self, table: &[[u8; N]], words: &[W]) -> bool {
+        match self {
+            Self::Never => false,
+            Self::IfAfar(time) => words.len() >= TRIED_LANES && time_loads(table, words) >= time,
+            Self::Always => true,
+        }
+    }
+}
+
+/// Lanes from which on it is worth 30 to 40 ns to try some.
+const TRIED_LANES: usize = 1 << 11;
+
+/// Lanes that are tried.
+const TRIED: usize = 8;
+
+/// How long so many loads take, side by side, if some slots come from memory: 150 to 400 ns if all of them do, and 20 to 100 from the
+/// last level.
+const SOME_AFAR: Duration = Duration::from_nanos(125);
+
+/// As [`SOME_AFAR`] for most slots.
+const MOST_AFAR: Duration = Duration::from_nanos(165);
+
+/// How long it takes to load the slots of some of the words. Words beyond the table stand for others.
+#[cold]
+#[inline(never)]
+fn time_loads<const N: usize, W: Word>(table: &[[u8; N]], words: &[W]) -> Duration {
+    let tried = words.chunks(words.len().div_ceil(TRIED).max(1)).map(|words| words[words.len() / 2].get());
+    let mut slots = [0; TRIED];
+    slots.iter_mut().zip(tried).for_each(|(slot, word)| *slot = word as usize % table.len().max(1));
+    // Words that come from memory themselves are waited for before.
+    let slots = black_box(slots);
+    let start = Instant::now();
+    black_box(slots.iter().fold(0, |bits, slot| bits | table.get(*slot).map_or(0, |slot| slot[0])));
+    start.elapsed()
+}
+
+/// Lanes between asking for a slot and combining it, at most, in a run of some length, of which some words are known, or none.
 #[inline(always)]
-fn are_slots_asked(caches: Caches, (bytes, size): (usize, usize), length: usize, reads: bool) -> bool {
-    match caches.brings_in_time() {
+pub(crate) fn lookahead<const N: usize, C: Combine<N>, W: Word>(
+    table: &[[u8; N]],
+    length: usize,
+    known: &[W],
+) -> usize {
+    let asked = are_slots_asked(Caches::get(), (size_of_val(table), N), length, C::READS);
+    if !C::WIDENS && asked.holds_for(table, known) { FAR } else { AHEAD }
+}
+
+/// If the slots of a run of some length, of a table and elements of so many bytes, are asked for.
+#[inline(always)]
+fn are_slots_asked(caches: Caches, (bytes, size): (usize, usize), length: usize, reads: bool) -> Asked {
+    let is_asked = match caches.brings_in_time() {
         // A last level that has kept what lanes touch, from a call before, is as quick without being asked: loads overlap, and
         // stores are taken as they come. Unless lanes and values come from memory, and slots of the table wait behind them.
         true if reads && bytes <= FAR_BYTES => bytes > caches.l2 && length >= caches.near_l3() / (4 + size),
@@ -93,6 +149,18 @@ fn are_slots_asked(caches: Caches, (bytes, size): (usize, usize), length: usize,
         true => bytes > caches.l2 && length > caches.l3 / LINE,
         // Stores that wait for nothing are taken by a near last level as they come.
         false => bytes > FAR_BYTES && if reads { are_asked(caches, length, FAR_LANES) } else { length >= FAR_LANES },
+    };
+    // A last level takes stores without a wait: only many from memory take longer than asking.
+    asked_or_tried(caches, bytes, is_asked, if reads { SOME_AFAR } else { MOST_AFAR })
+}
+
+/// What is asked for at any rate; else, where that was measured, if it takes so long.
+#[inline(always)]
+fn asked_or_tried(caches: Caches, bytes: usize, is_asked: bool, time: Duration) -> Asked {
+    match is_asked {
+        true => Asked::Always,
+        false if caches.brings_in_time() && bytes > caches.l2 => Asked::IfAfar(time),
+        false => Asked::Never,
     }
 }
 
@@ -122,8 +190,10 @@ pub(crate) fn are_gathered<const N: usize>(table: &[[u8; N]], length: usize) -> 
 /// The words whose elements are to be asked for while those before them are gathered.
 #[inline(always)]
 pub(crate) fn far_gathers<'a, const N: usize, W: Word>(table: &[[u8; N]], words: &'a [W]) -> &'a [W] {
-    let is_far = is_far(table) && are_asked(Caches::get(), words.len(), FAR_GATHERED);
-    words.get(FAR..).filter(|_| is_far).unwrap_or(&[])
+    let caches = Caches::get();
+    let is_asked = is_far(table) && are_asked(caches, words.len(), FAR_GATHERED);
+    let asked = asked_or_tried(caches, size_of_val(table), is_asked, SOME_AFAR);
+    words.get(FAR..).filter(|_| asked.holds_for(table, words)).unwrap_or(&[])
 }
 
 #[cfg(test)]
@@ -139,7 +209,7 @@ mod tests {
         assert_eq!([mesh, chiplet, large].map(stays), [[false; 2], [false; 2], [true, false]]);
         // The fewest lanes whose slots are asked for, of 4 bytes each.
         let least = |caches, bytes, reads| {
-            let asked = |length: usize| are_slots_asked(caches, (bytes, 4), length, reads);
+            let asked = |length: usize| are_slots_asked(caches, (bytes, 4), length, reads) == Asked::Always;
             let least =
                 (0..30).flat_map(|log| [(1 << log) - 1, 1 << log, (1 << log) + 1]).find(|length| asked(*length));
             assert_eq!(least.is_some(), asked(usize::MAX), "once they are asked for, they always are");
@@ -157,6 +227,33 @@ mod tests {
             let sizes = [1 << 20, (1 << 20) + 4, FAR_BYTES, FAR_BYTES + 4];
             assert_eq!(sizes.map(|bytes| least(machine, bytes, false)), replaced, "{machine:?}");
             assert_eq!(sizes.map(|bytes| least(machine, bytes, true)), summed, "{machine:?}");
+        }
+    }
+
+    #[test]
+    fn slots_are_tried_where_that_was_measured_and_there_are_enough_of_them() {
+        let mesh = Caches { l2: 2 << 20, l3: 260 << 20, is_chiplet: false };
+        let chiplet = Caches { l2: 512 << 10, l3: 32 << 20, is_chiplet: true };
+        let large = Caches { l2: 1 << 20, ..chiplet };
+        let asked = |caches, reads| [1 << 20, (1 << 20) + 4].map(|bytes| are_slots_asked(caches, (bytes, 4), 5000, reads));
+        assert_eq!([mesh, chiplet].map(|caches| asked(caches, true)), [[Asked::Never; 2]; 2]);
+        assert_eq!(asked(large, true), [Asked::Never, Asked::IfAfar(SOME_AFAR)]);
+        assert_eq!(asked(large, false), [Asked::Never, Asked::IfAfar(MOST_AFAR)]);
+        let (table, words) = ([[0u8; 4]; 8], [[0u8; 4]; TRIED_LANES]);
+        let holds = |time: u64, lanes: usize| {
+            Asked::IfAfar(Duration::from_nanos(time)).holds_for(&table, &words[..lanes])
+        };
+        assert_eq!([holds(0, 0), holds(0, TRIED_LANES - 1), holds(0, TRIED_LANES)], [false, false, true]);
+        assert!(!holds(u64::MAX, TRIED_LANES));
+        assert!(Asked::Always.holds_for(&table, &words[..0]) && !Asked::Never.holds_for(&table, &words));
+    }
+
+    #[test]
+    fn any_words_are_tried_on_any_table() {
+        let words: Vec<[u8; 8]> = (0..100u64).map(|k| (k << 57 | k).to_le_bytes()).collect();
+        for length in 0..words.len() {
+            time_loads::<4, _>(&[], &words[..length]);
+            time_loads(&[[0u8; 4]; 3], &words[..length]);
         }
     }
 }

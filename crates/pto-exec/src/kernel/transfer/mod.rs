@@ -105,7 +105,7 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 ) {
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
-    let (all, lookahead) = (words, lookahead::<N, C>(table, length));
+    let (all, lookahead) = (words, lookahead::<N, C, W>(table, length, offsets.words()));
     for (i, words) in offsets.words().chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
         // The machine's prefetchers lose the two streams among all the other accesses.
@@ -160,7 +160,7 @@ pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     if let Some(slot) = common(words) {
         return combine_all::<N, C, S>(simd, &mut table[slot.get() as usize], values.iter());
     }
-    let lookahead = lookahead::<N, C>(table, length);
+    let lookahead = lookahead::<N, C, W>(table, length, &[]);
     for (i, (words, values)) in words.chunks(BLOCK).zip(values.chunks(BLOCK)).enumerate() {
         // SAFETY: every word is below `table.len()` by the assertion above.
         unsafe { combine_dense::<N, C, W, S>(simd, table, (words, &all[i * BLOCK..]), values, lookahead, |_| ()) };
@@ -246,7 +246,7 @@ pub(crate) fn gather<const N: usize, W: Word>(
     }
 }
 
-/// As [`gather_each`]. Elements of words that come later are asked for on the way; any word is fine there.
+/// As [`gather_each`]. Elements of words that come later are asked for on the way, one with each of the first; any word is fine there.
 ///
 /// A function of its own: with AVX-512 the compiler would put the gather instruction in the place of single loads.
 #[inline(never)]
@@ -256,14 +256,14 @@ pub(crate) fn gather_ahead<const N: usize, W: Word>(
     offsets: Offsets<'_, W>,
     ahead: &[W],
 ) {
-    let length = destination.len().min(offsets.len());
-    let Some(ahead) = ahead.get(..length) else { return gather_each(destination, table, offsets) };
     assert_inside(offsets, table.len());
     for ((slot, word), far) in destination.iter_mut().zip(offsets.words()).zip(ahead) {
         simd::prefetch_far(table, far.get() as usize);
         // SAFETY: `word < offsets.limit() <= table.len()` by the assertion.
         *slot = unsafe { *table.get_unchecked(word.get() as usize) };
     }
+    let asked = ahead.len().min(destination.len()).min(offsets.len());
+    gather_each(&mut destination[asked..], table, offsets.after(asked));
 }
 
 /// `destination[k] = table[offsets[k]]`, one by one.
@@ -316,7 +316,9 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     let ask = |k: usize| ask_next(words, k);
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
-        if waits_for_pages(table) && !C::WIDENS {
+        if lookahead::<N, C, W>(table, words.len(), words) == FAR {
+            combine_beyond::<N, C, W, S>(simd, table, (words, words), values);
+        } else if waits_for_pages(table) && !C::WIDENS {
             for (words, values) in words.chunks(BLOCK).zip(values.chunks(BLOCK)) {
                 combine_waiting::<N, C, W, S>(simd, table, words, values, C::are_tame(values));
             }

@@ -148,6 +148,8 @@ fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
         Waiting,
         Far,
         Beyond,
+        /// All blocks at once.
+        AllBeyond,
     }
     /// As if the table were far away, whatever the machine: blocks of values, with all the words that are left and others, of
     /// which none is an offset.
@@ -160,6 +162,10 @@ fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
             let Self(Near(table, offsets, values, _), way) = self;
             assert_inside(offsets, table.len());
             let all = [offsets.words(), &[[0xff; 4]; 100]].concat();
+            if let Way::AllBeyond = way {
+                // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
+                return unsafe { combine_beyond::<4, C, _, S>(simd, table, (offsets.words(), &all), values) };
+            }
             for (i, (words, values)) in offsets.words().chunks(BLOCK).zip(values.chunks(BLOCK)).enumerate() {
                 let lanes = (words, &all[i * BLOCK..]);
                 // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
@@ -169,7 +175,7 @@ fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
                             combine_waiting::<4, C, _, S>(simd, table, words, values, C::are_tame(values));
                         }
                         Way::Far => combine_far::<4, C, _, S>(simd, table, lanes, values),
-                        Way::Beyond => combine_beyond::<4, C, _, S>(simd, table, lanes, values),
+                        Way::Beyond | Way::AllBeyond => combine_beyond::<4, C, _, S>(simd, table, lanes, values),
                     }
                 }
             }
@@ -192,7 +198,7 @@ fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
         let before = table.clone();
         backend.run(Near::<C>(&mut table[1..=size], offsets, &values, core::marker::PhantomData));
         assert!(table == expected, "{lanes} lanes into {size}");
-        for way in [Way::Waiting, Way::Far, Way::Beyond] {
+        for way in [Way::Waiting, Way::Far, Way::Beyond, Way::AllBeyond] {
             let mut far = before.clone();
             let near = Near::<C>(&mut far[1..=size], offsets, &values, core::marker::PhantomData);
             backend.run(Distant(near, way));
@@ -228,6 +234,23 @@ fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
                 check::<Min<f32>>(backend, (size, lanes), number);
                 check::<Min<f32>>(backend, (size, lanes), special);
             }
+        }
+    }
+}
+
+#[test]
+fn elements_are_gathered_whatever_is_asked_for_with_them() {
+    let table = elements(100..150);
+    let words = elements((0..40).map(|k| k * 7 % 50));
+    let offsets = Offsets::check(&words, 50).expect("all inside");
+    let expected: Vec<_> = words.iter().map(|word| table[word.get() as usize]).collect();
+    // None is an offset: they are only asked for.
+    let ahead = [[0xff; 4]; 50];
+    for length in 0..=words.len() {
+        for asked in 0..=ahead.len() {
+            let mut found = vec![GUARD; length + 1];
+            gather_ahead(&mut found[..length], &table, offsets, &ahead[..asked]);
+            assert_eq!((&found[..length], found[length]), (&expected[..length], GUARD));
         }
     }
 }

@@ -76,6 +76,23 @@ unsafe fn load(table: &[[u8; 4]], words: &Eight, landing: Landing) -> (__m256i, 
     }
 }
 
+/// Asks for the elements that sixteen words land on.
+///
+/// # Safety
+/// The machine has AVX2.
+#[inline(always)]
+unsafe fn ask(table: &[[u8; 4]], words: &Sixteen, landing: Landing) {
+    if let Landing::Nearest { .. } = landing {
+        return words.iter().for_each(|word| prefetch_far(table, word.get() as usize));
+    }
+    let (low, high) = halves(words);
+    for words in [low, high] {
+        // SAFETY: the caller vouches for AVX2. The load reads the 32 bytes of eight words.
+        let at: [u32; 8] = unsafe { transmute(land(_mm256_loadu_si256(words.as_ptr().cast()), landing)) };
+        at.iter().for_each(|offset| prefetch_far(table, *offset as usize));
+    }
+}
+
 /// [`Simd::gather4_landing`](super::super::Simd::gather4_landing), for AVX-512 as well, and apart from its callers: within one that has wider registers the compiler
 /// would use these, which leaves a single port for insertions where there are two.
 #[target_feature(enable = "avx2,f16c,bmi1,bmi2,popcnt")]
@@ -93,9 +110,7 @@ pub(in super::super) fn gather4_landing(
     let head = if streams.is_some() { head } else { 0 };
     let ((first, rest), (first_words, words)) = (destination.split_at_mut(head), words.split_at(head));
     let ((slots, slots_tail), (sixteens, words_tail)) = (rest.as_chunks_mut::<16>(), words.as_chunks::<16>());
-    // What a word wraps to is not known yet.
-    let goes_where_it_says = matches!(landing, Landing::Nearest { .. });
-    let ahead = if goes_where_it_says { transfer::far_gathers(table, words) } else { &[] };
+    let ahead = transfer::far_gathers(table, words);
     proof.gather16(slots, table, (sixteens, ahead.as_chunks().0), landing, streams)
         + portable::gather4_landing(first, table, first_words, landing)
         + portable::gather4_landing(slots_tail, table, words_tail, landing)
@@ -164,7 +179,7 @@ impl Avx2 {
                     // The machine's prefetchers lose the stream among the other accesses.
                     prefetch(all, (block * COUNTED + k + FAR_WORDS / 16).min(all.len() - 1));
                     if let Some(far) = ahead.get(block * COUNTED + k) {
-                        far.iter().for_each(|word| prefetch_far(table, word.get() as usize));
+                        ask(table, far, landing);
                     }
                     let (low_words, high_words) = halves(words);
                     let (low, low_inside) = load(table, low_words, landing);
@@ -183,5 +198,30 @@ impl Avx2 {
             }
         }
         all.len() * 16 - inside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::modulus::Modulus;
+
+    #[test]
+    fn sixteens_land_whatever_is_asked_for_with_them() {
+        let Some(proof) = Avx2::detect() else { return };
+        let table: Vec<[u8; 4]> = (100..150u32).map(u32::to_le_bytes).collect();
+        let words: Vec<[u8; 4]> = (0..160u32).map(|k| k.wrapping_mul(0x9e37_79b9).to_le_bytes()).collect();
+        let (sixteens, modulus) = (words.as_chunks::<16>().0, Modulus::new(50, true));
+        let landings = [true, false].map(|signed| [Landing::Nearest { signed }, Landing::Wrapped { modulus, signed }]);
+        for landing in landings.into_iter().flatten() {
+            let mut expected = vec![[0; 4]; words.len()];
+            let outside = portable::gather4_landing(&mut expected, &table, &words, landing);
+            for asked in 0..=sixteens.len() {
+                let mut found = vec![[0; 4]; words.len()];
+                let slots = found.as_chunks_mut().0;
+                let counted = proof.gather16(slots, &table, (sixteens, &sixteens[..asked]), landing, None);
+                assert_eq!((found, counted), (expected.clone(), outside), "{landing:?}, {asked} asked for");
+            }
+        }
     }
 }
