@@ -8,7 +8,7 @@ use crate::kernel::cache::Caches;
 use crate::kernel::elements::{Moved, Outside};
 use crate::kernel::kind::Table;
 use crate::kernel::simd::{Backend, StreamCopy, Streams};
-use crate::kernel::transfer::stay_at_hand;
+use crate::kernel::transfer::{BlockAsking, stay_at_hand};
 
 impl Scatter<'_> {
     /// On this thread, in source order.
@@ -45,7 +45,11 @@ impl Scatter<'_> {
         }
         engine.check_lanes(&lookup, run)?;
         start.put(table);
-        let scatter = &mut |moved: Moved<'_>| kernel.scatter(engine.backend, table, moved, tile);
+        let mut asking = BlockAsking::new(run.length, table, kernel.size());
+        let scatter = &mut |moved: Moved<'_>| {
+            asking.ask(table, moved.offsets);
+            kernel.scatter(engine.backend, table, moved, tile);
+        };
         Ok(lookup.for_each_block(engine.backend, run, scatter))
     }
 

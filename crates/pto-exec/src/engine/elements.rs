@@ -17,6 +17,7 @@ use crate::kernel::gather::{gather, gather_resolving};
 use crate::kernel::kind::{Kernel, PartLanes, Table, WholeLanes, kernel};
 use crate::kernel::partition::{Partition, Split, entry_bytes};
 use crate::kernel::simd::Streams;
+use crate::kernel::transfer::BlockAsking;
 
 /// Below this cap there is too little memory to sort in.
 pub(super) const LEAST_MEMORY: usize = 4 << 20;
@@ -163,7 +164,11 @@ impl Engine {
         if are_unseen && self.count_outside(lookup, run) > 0 {
             return Err(Outside);
         }
-        Ok(lookup.for_each_block(self.backend, run, &mut |moved| gather(way, out.size, tile, moved, table)))
+        let mut asking = BlockAsking::new(run.length, table, out.size);
+        Ok(lookup.for_each_block(self.backend, run, &mut |moved| {
+            asking.ask(table, moved.offsets);
+            gather(way, out.size, tile, moved, table);
+        }))
     }
 
     /// True if an output of this many bytes is written past the caches.
@@ -281,7 +286,11 @@ impl Scatter<'_> {
                 return 0;
             }
             let lookup = Lookup { resolver: lookup.resolver.within(part), ..lookup };
-            lookup.for_each_block(engine.backend, run, &mut |moved| kernel.scatter(engine.backend, table, moved, tile))
+            let mut asking = BlockAsking::new(run.length, table, kernel.size());
+            lookup.for_each_block(engine.backend, run, &mut |moved| {
+                asking.ask(table, moved.offsets);
+                kernel.scatter(engine.backend, table, moved, tile);
+            })
         });
         // Every thread has seen every lane.
         Ok(outside.first().copied().unwrap_or(0))

@@ -1,9 +1,9 @@
 //! How far away a table is, and what is asked for because of that, how early. All of it was measured
 //! (`docs/performance.md`).
 
-use core::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::trial::{MOST_AFAR, SOME_AFAR, TRIED_LANES, time_loads};
 use crate::kernel::cache::Caches;
 use crate::kernel::combine::Combine;
 use crate::kernel::offsets::Word;
@@ -82,7 +82,7 @@ const FAR_GATHERED: usize = 3 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     Never,
-    /// If loads of [some](TRIED) take as long: they come from memory then. The same lanes again and again find their slots in the
+    /// If loads of [some](time_loads) take as long: they come from memory then. The same lanes again and again find their slots in the
     /// last level, where asking takes up to half as long again; fresh ones do not, and asking halves the time.
     IfAfar(Duration),
     Always,
@@ -94,37 +94,10 @@ impl Asked {
     fn holds_for<const N: usize, W: Word>(self, table: &[[u8; N]], words: &[W]) -> bool {
         match self {
             Self::Never => false,
-            Self::IfAfar(time) => words.len() >= TRIED_LANES && time_loads(table, words) >= time,
+            Self::IfAfar(time) => words.len() >= TRIED_LANES && time_loads((table.as_flattened(), N), words) >= time,
             Self::Always => true,
         }
     }
-}
-
-/// Lanes from which on it is worth 30 to 40 ns to try some.
-const TRIED_LANES: usize = 1 << 11;
-
-/// Lanes that are tried.
-const TRIED: usize = 8;
-
-/// How long so many loads take, side by side, if some slots come from memory: 150 to 400 ns if all of them do, and 20 to 100 from the
-/// last level.
-const SOME_AFAR: Duration = Duration::from_nanos(125);
-
-/// As [`SOME_AFAR`] for most slots.
-const MOST_AFAR: Duration = Duration::from_nanos(165);
-
-/// How long it takes to load the slots of some of the words. Words beyond the table stand for others.
-#[cold]
-#[inline(never)]
-fn time_loads<const N: usize, W: Word>(table: &[[u8; N]], words: &[W]) -> Duration {
-    let tried = words.chunks(words.len().div_ceil(TRIED).max(1)).map(|words| words[words.len() / 2].get());
-    let mut slots = [0; TRIED];
-    slots.iter_mut().zip(tried).for_each(|(slot, word)| *slot = word as usize % table.len().max(1));
-    // Words that come from memory themselves are waited for before.
-    let slots = black_box(slots);
-    let start = Instant::now();
-    black_box(slots.iter().fold(0, |bits, slot| bits | table.get(*slot).map_or(0, |slot| slot[0])));
-    start.elapsed()
 }
 
 /// Lanes between asking for a slot and combining it, at most, in a run of some length, of which some words are known, or none.
@@ -235,25 +208,16 @@ mod tests {
         let mesh = Caches { l2: 2 << 20, l3: 260 << 20, is_chiplet: false };
         let chiplet = Caches { l2: 512 << 10, l3: 32 << 20, is_chiplet: true };
         let large = Caches { l2: 1 << 20, ..chiplet };
-        let asked = |caches, reads| [1 << 20, (1 << 20) + 4].map(|bytes| are_slots_asked(caches, (bytes, 4), 5000, reads));
+        let asked =
+            |caches, reads| [1 << 20, (1 << 20) + 4].map(|bytes| are_slots_asked(caches, (bytes, 4), 5000, reads));
         assert_eq!([mesh, chiplet].map(|caches| asked(caches, true)), [[Asked::Never; 2]; 2]);
         assert_eq!(asked(large, true), [Asked::Never, Asked::IfAfar(SOME_AFAR)]);
         assert_eq!(asked(large, false), [Asked::Never, Asked::IfAfar(MOST_AFAR)]);
         let (table, words) = ([[0u8; 4]; 8], [[0u8; 4]; TRIED_LANES]);
-        let holds = |time: u64, lanes: usize| {
-            Asked::IfAfar(Duration::from_nanos(time)).holds_for(&table, &words[..lanes])
-        };
+        let holds =
+            |time: u64, lanes: usize| Asked::IfAfar(Duration::from_nanos(time)).holds_for(&table, &words[..lanes]);
         assert_eq!([holds(0, 0), holds(0, TRIED_LANES - 1), holds(0, TRIED_LANES)], [false, false, true]);
         assert!(!holds(u64::MAX, TRIED_LANES));
         assert!(Asked::Always.holds_for(&table, &words[..0]) && !Asked::Never.holds_for(&table, &words));
-    }
-
-    #[test]
-    fn any_words_are_tried_on_any_table() {
-        let words: Vec<[u8; 8]> = (0..100u64).map(|k| (k << 57 | k).to_le_bytes()).collect();
-        for length in 0..words.len() {
-            time_loads::<4, _>(&[], &words[..length]);
-            time_loads(&[[0u8; 4]; 3], &words[..length]);
-        }
     }
 }

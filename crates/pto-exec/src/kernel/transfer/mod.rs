@@ -6,6 +6,7 @@
 
 mod distance;
 mod put;
+mod trial;
 
 use super::BLOCK;
 use super::cache::Caches;
@@ -16,6 +17,7 @@ use super::simd::{self, LINE, Portable, Simd};
 pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_at_hand, is_gathered, lookahead, stay_at_hand};
 use distance::{MANY, asks_ahead, is_far, waits_for_pages};
 use put::{combine_beyond, combine_far, combine_taming, combine_waiting, put_all, put_asking, put_dense, put_few};
+pub(crate) use trial::BlockAsking;
 
 /// Panics unless all offsets are below `length`.
 #[inline(always)]

@@ -177,7 +177,7 @@ impl Avx2 {
                 let mut counts = _mm256_setzero_si256();
                 for (k, (slots, words)) in slots.iter_mut().zip(words).enumerate() {
                     // The machine's prefetchers lose the stream among the other accesses.
-                    prefetch(all, (block * COUNTED + k + FAR_WORDS / 16).min(all.len() - 1));
+                    prefetch(all, block * COUNTED + k + FAR_WORDS / 16);
                     if let Some(far) = ahead.get(block * COUNTED + k) {
                         ask(table, far, landing);
                     }
