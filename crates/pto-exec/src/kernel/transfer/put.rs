@@ -56,6 +56,15 @@ pub(super) unsafe fn combine_beyond<const N: usize, C: Combine<N>, W: Word, S: S
     for (i, ((words, values), far)) in lanes.enumerate() {
         (0..16).step_by(LINE / W::BYTES).for_each(|k| simd::prefetch(all, BLOCK + 16 * i + k));
         (0..16).step_by(LINE / N).for_each(|k| simd::prefetch(values, BLOCK + k));
+        if C::are_tame(values) {
+            for ((word, new), far) in words.iter().zip(values).zip(far) {
+                simd::prefetch_far(table, far.get() as usize);
+                // SAFETY: the caller vouches for all words.
+                let slot = unsafe { table.get_unchecked_mut(word.get() as usize) };
+                *slot = C::combine_tame(simd, *slot, *new);
+            }
+            continue;
+        }
         for ((word, new), far) in words.iter().zip(values).zip(far) {
             simd::prefetch_far(table, far.get() as usize);
             // SAFETY: the caller vouches for all words.
