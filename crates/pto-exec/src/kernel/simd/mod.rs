@@ -291,7 +291,7 @@ pub(crate) fn prefetch<T>(table: &[T], at: usize) {
 }
 
 /// As [`prefetch`] for the lines of `count` elements, at most as large as a line, that follow each other from `at` on, if that is
-/// within the table: what is beyond may be a page that is not there, whose address the machine would look for each time.
+/// within the table: what is beyond is not wanted.
 #[inline(always)]
 pub(crate) fn prefetch_run<T>(table: &[T], at: usize, count: usize) {
     if at < table.len() {

@@ -107,7 +107,9 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 ) {
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
-    let (all, lookahead) = (words, lookahead::<N, C, W>(table, length, offsets.words()));
+    // Strided values are put one by one, and nothing is asked for.
+    let known = if run.step == 1 { offsets.words() } else { &[] };
+    let (all, lookahead) = (words, lookahead::<N, C, W>(table, length, known));
     for (i, words) in offsets.words().chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
         // The machine's prefetchers lose the two streams among all the other accesses.
@@ -315,12 +317,18 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         return combine_all::<N, C, S>(simd, &mut table[slot.get() as usize], values[..words.len()].iter());
     }
     let put = |slot: &mut [u8; N], new| C::put(simd, slot, new);
-    let ask = |k: usize| ask_next(words, k);
+    let waits = waits_for_pages(table);
+    let ask = |k: usize| {
+        if !waits {
+            ask_next(words, k);
+        }
+    };
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
         if lookahead::<N, C, W>(table, words.len(), words) == FAR {
+            // So few lanes are asked for only if they were tried, where the last level is near.
             combine_beyond::<N, C, W, S>(simd, table, (words, words), values);
-        } else if waits_for_pages(table) && !C::WIDENS {
+        } else if waits && !C::WIDENS {
             for (words, values) in words.chunks(BLOCK).zip(values.chunks(BLOCK)) {
                 combine_waiting::<N, C, W, S>(simd, table, words, values, C::are_tame(values));
             }

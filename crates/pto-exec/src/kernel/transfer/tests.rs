@@ -147,9 +147,10 @@ fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
     enum Way {
         Waiting,
         Far,
-        Beyond,
-        /// All blocks at once.
-        AllBeyond,
+        /// In blocks, or all at once.
+        Beyond {
+            block: usize,
+        },
     }
     /// As if the table were far away, whatever the machine: blocks of values, with all the words that are left and others, of
     /// which none is an offset.
@@ -162,12 +163,9 @@ fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
             let Self(Near(table, offsets, values, _), way) = self;
             assert_inside(offsets, table.len());
             let all = [offsets.words(), &[[0xff; 4]; 100]].concat();
-            if let Way::AllBeyond = way {
-                // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
-                return unsafe { combine_beyond::<4, C, _, S>(simd, table, (offsets.words(), &all), values) };
-            }
-            for (i, (words, values)) in offsets.words().chunks(BLOCK).zip(values.chunks(BLOCK)).enumerate() {
-                let lanes = (words, &all[i * BLOCK..]);
+            let block = if let Way::Beyond { block } = way { block } else { BLOCK };
+            for (i, (words, values)) in offsets.words().chunks(block).zip(values.chunks(block)).enumerate() {
+                let lanes = (words, &all[i * block..]);
                 // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
                 unsafe {
                     match way {
@@ -175,7 +173,7 @@ fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
                             combine_waiting::<4, C, _, S>(simd, table, words, values, C::are_tame(values));
                         }
                         Way::Far => combine_far::<4, C, _, S>(simd, table, lanes, values),
-                        Way::Beyond | Way::AllBeyond => combine_beyond::<4, C, _, S>(simd, table, lanes, values),
+                        Way::Beyond { .. } => combine_beyond::<4, C, _, S>(simd, table, lanes, values),
                     }
                 }
             }
@@ -198,7 +196,7 @@ fn few_lanes_combine_in_order_at_every_distance_of_the_table() {
         let before = table.clone();
         backend.run(Near::<C>(&mut table[1..=size], offsets, &values, core::marker::PhantomData));
         assert!(table == expected, "{lanes} lanes into {size}");
-        for way in [Way::Waiting, Way::Far, Way::Beyond, Way::AllBeyond] {
+        for way in [Way::Waiting, Way::Far, Way::Beyond { block: BLOCK }, Way::Beyond { block: usize::MAX }] {
             let mut far = before.clone();
             let near = Near::<C>(&mut far[1..=size], offsets, &values, core::marker::PhantomData);
             backend.run(Distant(near, way));

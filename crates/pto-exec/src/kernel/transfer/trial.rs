@@ -1,16 +1,19 @@
 //! Whether slots come from memory: some are loaded, and the time is taken.
 //!
 //! What lanes touched a moment ago is in the last level, and asking for it takes longer than loading it; what they did not is in
-//! memory, and asking for it halves the time. Nothing but a clock tells the two apart.
+//! memory, and asking for it halves the time. Nothing but a clock tells the two apart. What is written is the same either way, but
+//! for the bits of a NaN that was computed.
 
 use core::hint::black_box;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::kernel::cache::Caches;
 use crate::kernel::offsets::{AnyOffsets, Offsets, Word};
-use crate::kernel::simd;
+use crate::kernel::simd::{self, LINE};
 
-/// Lanes from which on it is worth 30 to 40 ns to try some.
+/// Lanes from which on a trial is worth its time: 30 to 40 ns if slots are at hand, and else what the slots take, which are wanted
+/// anyway.
 pub(super) const TRIED_LANES: usize = 1 << 11;
 
 /// Lanes that are tried.
@@ -23,19 +26,46 @@ pub(super) const SOME_AFAR: Duration = Duration::from_nanos(125);
 /// As [`SOME_AFAR`] for most slots.
 pub(super) const MOST_AFAR: Duration = Duration::from_nanos(165);
 
+/// True if slots of so many lanes, in a table of so many bytes, may come from memory, and a trial tells.
+///
+/// What a table that the last level holds has brought once it keeps: lanes that touch each of its lines again and again wait for few.
+#[inline(always)]
+pub(super) fn are_tried(caches: Caches, bytes: usize, lanes: usize) -> bool {
+    // Nothing is asked for on other machines.
+    cfg!(target_arch = "x86_64")
+        && caches.brings_in_time()
+        && lanes >= TRIED_LANES
+        && bytes > caches.l2
+        && (bytes > caches.near_l3() || lanes <= bytes / LINE)
+}
+
 /// How long it takes to load the slots of some of the words, of so many bytes each. Words beyond the table stand for others.
 #[cold]
 #[inline(never)]
 pub(super) fn time_loads<W: Word>((table, size): (&[u8], usize), words: &[W]) -> Duration {
+    if words.is_empty() || is_clock_slow() {
+        return Duration::ZERO;
+    }
     let length = (table.len() / size.max(1)).max(1);
-    let tried = words.chunks(words.len().div_ceil(TRIED).max(1)).map(|words| words[words.len() / 2].get());
-    let mut places = [0; TRIED];
-    places.iter_mut().zip(tried).for_each(|(place, word)| *place = word as usize % length * size);
+    let places: [usize; TRIED] = core::array::from_fn(|k| {
+        let word = words[(2 * k + 1) * words.len() / (2 * TRIED)].get();
+        word as usize % length * size
+    });
     // Words that come from memory themselves are waited for before.
     let places = black_box(places);
     let start = Instant::now();
     black_box(places.iter().fold(0, |bits, place| bits | table.get(*place).copied().unwrap_or(0)));
     start.elapsed()
+}
+
+/// True if reading the clock takes longer than loads from the last level, as where the kernel is called for it: a trial would tell
+/// nothing. Found out once.
+fn is_clock_slow() -> bool {
+    static IS_SLOW: OnceLock<bool> = OnceLock::new();
+    *IS_SLOW.get_or_init(|| {
+        let least = (0..16).map(|_| Instant::now().elapsed()).min();
+        least.is_none_or(|least| least > SOME_AFAR / 2)
+    })
 }
 
 /// Blocks after which slots are tried again.
@@ -55,9 +85,7 @@ pub(crate) struct BlockAsking {
 impl BlockAsking {
     /// For a run of so many lanes, and a table of elements of `size` bytes.
     pub(crate) fn new(lanes: usize, table: &[u8], size: usize) -> Self {
-        let caches = Caches::get();
-        let is_tried = lanes >= TRIED_LANES && table.len() > caches.l2 && caches.brings_in_time();
-        Self { size, is_tried, blocks: 0, are_afar: false }
+        Self { size, is_tried: are_tried(Caches::get(), table.len(), lanes), blocks: 0, are_afar: false }
     }
 
     /// Asks for the slots of the next block.
@@ -72,6 +100,10 @@ impl BlockAsking {
     }
 
     fn ask_words<W: Word>(&mut self, table: &[u8], offsets: Offsets<'_, W>) {
+        // A block of which nearly all lanes were dropped says nothing.
+        if offsets.len() < TRIED {
+            return;
+        }
         if self.blocks.is_multiple_of(TRIED_BLOCKS) {
             self.are_afar = time_loads((table, self.size), offsets.words()) >= MOST_AFAR;
         }
@@ -97,18 +129,36 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_tried_of_long_runs_into_tables_beyond_the_second_level() {
-        let caches = Caches::get();
-        let (near, far) = (vec![0; caches.l2], vec![0; caches.l2 + 4]);
-        let is_tried = |lanes, table: &[u8]| BlockAsking::new(lanes, table, 4).is_tried;
-        assert_eq!(is_tried(TRIED_LANES, &far), caches.brings_in_time());
-        assert!(!is_tried(TRIED_LANES - 1, &far) && !is_tried(usize::MAX, &near));
-        let words = [7u32.to_le_bytes(); 3];
-        let offsets = Offsets::check(&words, 8).expect("all inside");
-        for is_tried in [false, true] {
-            let mut asking = BlockAsking { size: 4, is_tried, blocks: 0, are_afar: true };
-            (0..3).for_each(|_| asking.ask(&far, offsets.into()));
-            assert_eq!(asking.blocks, if is_tried { 3 } else { 0 });
-        }
+    fn slots_are_tried_where_they_may_be_afar() {
+        let mesh = Caches { l2: 2 << 20, l3: 260 << 20, is_chiplet: false };
+        let chiplet = Caches { l2: 512 << 10, l3: 32 << 20, is_chiplet: true };
+        let large = Caches { l2: 1 << 20, ..chiplet };
+        let is_x86 = cfg!(target_arch = "x86_64");
+        assert!(![mesh, chiplet].iter().any(|caches| are_tried(*caches, 64 << 20, 1 << 16)));
+        let few_and_enough = [TRIED_LANES - 1, TRIED_LANES].map(|lanes| are_tried(large, 64 << 20, lanes));
+        assert_eq!(few_and_enough, [false, is_x86]);
+        let near_and_beyond = [1 << 20, (1 << 20) + 1].map(|bytes| are_tried(large, bytes, TRIED_LANES));
+        assert_eq!(near_and_beyond, [false, is_x86]);
+        // As many lanes as lines of a table that the last level holds, and more; of one that it does not.
+        let lanes = [1 << 16, (1 << 16) + 1].map(|lanes| are_tried(large, 4 << 20, lanes));
+        assert_eq!((lanes, are_tried(large, (16 << 20) + 64, usize::MAX)), ([is_x86, false], is_x86));
+    }
+
+    #[test]
+    fn blocks_are_asked_for_as_the_last_trial_found() {
+        let table = vec![0; 1 << 12];
+        let words: Vec<[u8; 8]> = (0..TRIED as u64).map(u64::to_le_bytes).collect();
+        let offsets = |count: usize| Offsets::check(&words[..count], 64).expect("all inside");
+        // As if slots had been found afar: they are at hand, which the next trial finds.
+        let mut asking = BlockAsking { size: 4, is_tried: true, blocks: 1, are_afar: true };
+        (1..TRIED_BLOCKS).for_each(|_| asking.ask(&table, offsets(TRIED).into()));
+        assert_eq!((asking.blocks, asking.are_afar), (TRIED_BLOCKS, true));
+        asking.ask(&table, offsets(TRIED - 1).into());
+        assert_eq!((asking.blocks, asking.are_afar), (TRIED_BLOCKS, true), "too few to say anything");
+        asking.ask(&table, offsets(TRIED).into());
+        assert_eq!(asking.blocks, TRIED_BLOCKS + 1);
+        let mut never = BlockAsking::new(TRIED_LANES, &table, 4);
+        never.ask(&table, offsets(TRIED).into());
+        assert_eq!((never.blocks, never.are_afar), (0, false));
     }
 }
