@@ -1,7 +1,6 @@
 //! `pto bench`: how fast the host engine is, against the plain loop and a copy of the same bytes.
 
 use std::io::Write;
-use std::num::NonZeroUsize;
 
 use clap::Args;
 use pto_bench::{Measurement, Options, Workload, find, measure, workloads};
@@ -14,9 +13,9 @@ pub(crate) struct Arguments {
     /// Workloads to measure, such as elem_add_64mb; without any, all
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Threads of the engine [default: all cores]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
+    /// Threads of the engine, at most 1024 [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
     /// Print JSON, one object per workload
     #[arg(long)]
     json: bool,
@@ -30,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
     };
     let mut options = Options::default();
     if let Some(threads) = arguments.threads {
-        options.threads = threads.get();
+        options.threads = threads.into();
     }
     let mut out = output::results();
     if !arguments.json {

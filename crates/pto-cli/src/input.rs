@@ -1,5 +1,6 @@
 //! Programs from files and standard input.
 
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -20,16 +21,32 @@ pub(crate) fn all_rules() -> Vec<&'static Rule> {
     rules
 }
 
+/// Bytes of the longest program that is read: some hundred thousand lines. Reading it takes many times as much memory.
+const MOST_BYTES: u64 = 32 << 20;
+
 /// Reads a file as text of unknown quality; `-` is standard input.
 pub(crate) fn read(path: &Path) -> Result<Source, CallError> {
     let unreadable = |error| CallError::Unreadable { path: path.display().to_string(), error };
-    if path.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(unreadable)?;
-        return Source::from_bytes("<stdin>", bytes).map_err(|found| CallError::TooLarge(found.message));
+    let (name, bytes) = match path.as_os_str() == "-" {
+        true => ("<stdin>".to_owned(), read_most(std::io::stdin().lock())),
+        false => (path.display().to_string(), File::open(path).and_then(read_most)),
+    };
+    let bytes = bytes.map_err(unreadable)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        let most = MOST_BYTES >> 20;
+        let message = format!(
+            "{name} is longer than {most} MiB, the most that is read of a program: split it into functions of several files"
+        );
+        return Err(CallError::TooLarge(message));
     }
-    let bytes = std::fs::read(path).map_err(unreadable)?;
-    Source::from_bytes(path.display().to_string(), bytes).map_err(|found| CallError::TooLarge(found.message))
+    Source::from_bytes(name, bytes).map_err(|found| CallError::TooLarge(found.message))
+}
+
+/// All there is, or one byte more than is read.
+fn read_most(from: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// A target by its name on the command line.

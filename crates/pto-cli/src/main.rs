@@ -55,7 +55,7 @@ pub(crate) enum Verdict {
 pub(crate) enum CallError {
     #[error(transparent)]
     Corpus(#[from] pto_conform::CorpusError),
-    #[error("no rule is called {name:?}{}", suggestion.as_ref().map_or(String::new(), |s| format!("; did you mean {s:?}?")))]
+    #[error("no rule is called {name:?}; {}", suggestion.as_ref().map_or("`pto explain` lists all".into(), |s| format!("did you mean {s:?}?")))]
     NoSuchRule { name: String, suggestion: Option<String> },
     #[error("no workload is called {name:?}; there are {}", known.join(", "))]
     NoSuchWorkload { name: String, known: Vec<&'static str> },

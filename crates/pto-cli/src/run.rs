@@ -122,6 +122,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
     if let Some(ranks) = arguments.ranks {
         return ranks::run(arguments, ranks);
     }
+    if let Some(one) = arguments.out.iter().find(|output| output.rank.is_some()) {
+        return Err(one_rank("--out", &one.name));
+    }
     let ran = carry_out(&arguments.file, &arguments.how, 0)?;
     if let (Some(path), Some(report)) = (&arguments.trace, &ran.report) {
         let trace = pto_sim::chrome_trace(std::slice::from_ref(report), |place| input::words(&ran.source, place));
@@ -190,6 +193,11 @@ impl Prepared {
     }
 }
 
+/// A rank is named where there is one only.
+fn one_rank(option: &str, name: &str) -> CallError {
+    CallError::Entry(format!("{option} {name}@...: this run has one rank; see --ranks"))
+}
+
 /// Reads, checks, lowers and simulates; an error is a call that cannot be carried out.
 pub(crate) fn carry_out(file: &std::path::Path, how: &How, max_operations: usize) -> Result<Ran, CallError> {
     let prepared = prepare(file, how)?;
@@ -197,8 +205,7 @@ pub(crate) fn carry_out(file: &std::path::Path, how: &How, max_operations: usize
         None => return Ok(prepared.into_rejected()),
         Some((module, function)) => {
             if let Some(one) = how.arguments.iter().find(|argument| argument.rank.is_some()) {
-                let message = format!("--arg {}@...: this run has one rank; see --ranks", one.name);
-                return Err(CallError::Entry(message));
+                return Err(one_rank("--arg", &one.name));
             }
             let (arrays, bound) = bind(module, function, &how.arguments)?;
             if how.explore {

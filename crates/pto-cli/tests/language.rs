@@ -173,6 +173,11 @@ fn wrong_calls() {
         &["lower", "-"],
         &["lower", "--to", "level3", "-"],
         &["explain", "align.rowwidth"],
+        &["check", "--allow", "no.such-rule", "-"],
+        &["bench", "--threads", "0"],
+        &["bench", "--threads", "1025"],
+        &["conform", "--jobs", "0", "."],
+        &["conform", "--jobs", "257", "."],
         &["frobnicate"],
     ] {
         let (code, out, err) = pto(arguments, GATHER);
@@ -240,6 +245,19 @@ fn hostile_texts_end_soon() {
         assert!(start.elapsed().as_secs() < 60);
         assert!(pto(&["fmt", "--form", "dps", "-"], &text).0 <= 1);
     }
+}
+
+#[test]
+fn a_program_is_read_up_to_a_limit() {
+    let blanks = |bytes: usize| " ".repeat(bytes);
+    let (code, out, _) = pto(&["check", "-"], &blanks(32 << 20));
+    assert_eq!((code, out.as_str()), (0, "<stdin>: legal on cpu, a2a3, a5, host\n"));
+    let (code, out, err) = pto(&["check", "-"], &blanks((32 << 20) + 1));
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("longer than 32 MiB"), "{err}");
+    // Without an end.
+    let (code, _, err) = pto(&["fmt", "/dev/zero"], "");
+    assert!(code == 2 && err.contains("longer than 32 MiB"), "{err}");
 }
 
 /// What a conversion keeps, it keeps exactly; what it leaves out, it says.

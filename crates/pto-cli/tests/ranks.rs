@@ -169,7 +169,8 @@ fn calls_that_are_wrong() {
         (format!("--ranks 2 {bound} --arg q=1"), "no parameter is called \"q\""),
         (format!("--ranks 2 {bound} --out q=x.npy"), "no parameter is called \"q\""),
         ("--ranks 2 --arg src=iota:32x64 --arg p0=zeros:16x64".into(), "`p1: 1x1x1x16x64xf32` is not bound"),
-        (format!("{bound} --arg src@0=iota:32x64"), "this run has one rank"),
+        (format!("{bound} --arg src@0=iota:32x64"), "--arg src@...: this run has one rank"),
+        (format!("{bound} --out src@0=x.npy"), "--out src@...: this run has one rank"),
     ] {
         let mut all = words("run");
         all.push(example.clone());

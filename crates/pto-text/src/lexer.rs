@@ -82,8 +82,9 @@ impl<'s> Lexer<'s> {
         let mut comment = false;
         while let Some(&byte) = self.bytes.get(self.pos) {
             match byte {
-                b' ' | b'\t' | b'\r' => self.pos += 1,
-                b'\n' => {
+                b' ' | b'\t' => self.pos += 1,
+                // A return alone ends a line, too.
+                b'\n' | b'\r' => {
                     newline = true;
                     self.pos += 1;
                 }
@@ -103,7 +104,7 @@ impl<'s> Lexer<'s> {
 
     fn skip_line(&mut self) {
         let rest = &self.bytes[self.pos..];
-        self.pos += rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+        self.pos += rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len());
     }
 
     fn hash_is_comment(&self, line_start: bool) -> bool {

@@ -34,6 +34,13 @@ fn carriage_returns_and_byte_order_marks_are_blanks() {
 }
 
 #[test]
+fn a_carriage_return_alone_ends_a_comment() {
+    let parsed = common::parse_text("t", "// c\rreturn\r// d\r!!!\r");
+    assert_eq!(Op::all(parsed.tree.root()).map(Op::name).next(), Some("return"));
+    assert!(!parsed.is_clean(), "what follows a comment is judged");
+}
+
+#[test]
 fn the_missing_bang_is_a_warning_and_printed() {
     let parsed = common::parse_text("t", ".arg %t : pto.tile<8x8xf32>");
     assert_eq!(parsed.diagnostics.len(), 1);
