@@ -79,7 +79,7 @@ pub(crate) struct How {
     #[arg(long)]
     no_sanitize: bool,
     /// Steps after which the run is ended, of all ranks together: one for each scalar operation, ten for a flag or an access, a
-    /// hundred for an instruction and one more for every 16 elements that it moves
+    /// hundred for an instruction and one more for every 16 elements that it moves; with --explore, 64 for each element
     #[arg(long, value_name = "N", default_value_t = 500_000_000)]
     max_steps: u64,
     #[command(flatten)]

@@ -234,3 +234,39 @@ fn a_rejected_program_has_all_fields_of_a_report() {
     assert_eq!((ran.as_str(), not.as_str()), ("ok", "rejected"));
     assert_eq!(all, same);
 }
+
+/// What exploring takes counts as steps: without that, a run would go on for hours before the limit ends it.
+#[test]
+fn exploring_counts_towards_the_limit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("adds.pto");
+    let text = "func.func @adds(%t: !pto.memref<8x32xf32>, %s: !pto.memref<8x32xf32>, %x: !pto.memref<8x32xi32>) {
+  %z = arith.constant 0 : index
+  %n = arith.constant 9223372036854775807 : index
+  %o = arith.constant 1 : index
+  %a = pto.alloc_tile : !pto.tile_buf<vec, 8x32xf32>
+  %b = pto.alloc_tile : !pto.tile_buf<vec, 8x32xi32>
+  pto.tload ins(%s : !pto.memref<8x32xf32>) outs(%a : !pto.tile_buf<vec, 8x32xf32>)
+  pto.tload ins(%x : !pto.memref<8x32xi32>) outs(%b : !pto.tile_buf<vec, 8x32xi32>)
+  scf.for %i = %z to %n step %o {
+    pto.mscatter ins(%a, %b : !pto.tile_buf<vec, 8x32xf32>, !pto.tile_buf<vec, 8x32xi32>) outs(%t : !pto.memref<8x32xf32>) {coalesce = #pto<coalesce elem>, scatterAtomicOp = #pto<scatter_atomic_op add>}
+  }
+  return
+}
+";
+    std::fs::write(&path, text).expect("a file");
+    let instructions = |option: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_pto"))
+            .args(["run", path.to_str().expect("a path"), "--json", "--target", "a5", "--max-steps", "100000"])
+            .args(["--arg", "t=zeros:8x32", "--arg", "s=rand:8x32", "--arg", "x=randidx:8x32:256"])
+            .args(option)
+            .output()
+            .expect("pto runs");
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        let ran: Value = serde_json::from_slice(&output.stdout).expect("one object");
+        assert_eq!(ran["status"], "fault");
+        ran["instructions"].as_u64().expect("a number")
+    };
+    let (plain, explored) = (instructions(&[]), instructions(&["--explore"]));
+    assert!(explored > 2 && explored < plain / 50, "{explored} of {plain}");
+}

@@ -14,6 +14,12 @@ use crate::state::{TileState, Value, View, known};
 use crate::sums::{sort, sums};
 use crate::work::Refusal;
 
+/// Steps that a lane of an explored scatter counts as.
+const EXPLORED_LANE: u64 = 64;
+
+/// Bytes of an explored array that count as a step.
+const EXPLORED_BYTES: u64 = 256;
+
 impl Machine<'_> {
     /// Where lanes of a scatter meet, and whether the race detector has taken note of the slots, as on a device.
     pub(crate) fn meet(&mut self, view: &View, slots: &Slots, writer: Option<Pipe>) -> (Met, bool) {
@@ -109,7 +115,7 @@ impl Machine<'_> {
         self.say(Diagnostic::new(isa::CONFLICT_NONDETERMINISTIC, place, message));
     }
 
-    /// Lists the slots whose value depends on the schedule, with the values they may take.
+    /// Lists the slots whose value depends on the schedule, with the values they may take; counts as steps what that takes.
     pub(crate) fn explore(
         &mut self,
         instruction: &Instruction,
@@ -131,6 +137,9 @@ impl Machine<'_> {
             return Ok(());
         }
         let slots = reference::slots(instruction, self.target, lanes).map_err(refusal)?;
+        // Every order of a slot's writers takes as long as many a scalar operation, and so does the copy of the array.
+        let work = EXPLORED_LANE * slots.len() as u64 + before.len() as u64 / EXPLORED_BYTES;
+        self.steps = self.steps.saturating_add(work);
         let cols = known(src.tile.valid_cols);
         let mut writers: std::collections::BTreeMap<u64, Vec<f64>> = Default::default();
         let tile = &ub[src.tile.address.unwrap_or(0) as usize..];
