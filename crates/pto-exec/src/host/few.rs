@@ -74,18 +74,25 @@ macro_rules! with_words {
     };
 }
 
-/// Runs a body that is compiled for 1, 2 and 3 lanes each, without loops, and once for more. More come first: asking for each of the
-/// others before them would take as long as a lane.
+/// Runs a body that is compiled for 1, 2 and 3 lanes each, without loops, and once for more, where it may have loops for many. More come
+/// first: asking for each of the others before them would take as long as a lane.
 macro_rules! with_length {
-    ($indices:ident, $payload:ident => $body:expr) => {
+    ($indices:ident, $payload:ident, $may_be_many:ident => $body:expr) => {
         match ($indices, $payload) {
-            ($indices @ [_, _, _, _, ..], $payload @ [_, _, _, _, ..]) => $body,
-            ($indices @ [_], $payload @ [_]) => $body,
-            ($indices @ [_, _], $payload @ [_, _]) => $body,
-            ($indices @ [_, _, _], $payload @ [_, _, _]) => $body,
-            ($indices, $payload) => $body,
+            ($indices @ [_, _, _, _, ..], $payload @ [_, _, _, _, ..]) => {
+                const $may_be_many: bool = true;
+                $body
+            }
+            ($indices @ [_], $payload @ [_]) => with_length!(@few $may_be_many, $body),
+            ($indices @ [_, _], $payload @ [_, _]) => with_length!(@few $may_be_many, $body),
+            ($indices @ [_, _, _], $payload @ [_, _, _]) => with_length!(@few $may_be_many, $body),
+            ($indices, $payload) => with_length!(@few $may_be_many, $body),
         }
     };
+    (@few $may_be_many:ident, $body:expr) => {{
+        const $may_be_many: bool = false;
+        $body
+    }};
 }
 
 /// The last slot that an i32 reaches.
@@ -106,7 +113,7 @@ pub(super) fn gather_handful<T: Element, I: Index>(destination: &mut [T], table:
         let value = usize::try_from(index.bits()).ok().and_then(|at| table.get(at));
         value.map(|value| *slot = *value).is_some()
     };
-    with_length!(indices, destination => {
+    with_length!(indices, destination, _MANY => {
         // Four a turn: counting turns would take as long as moving an element.
         let (slots, slots_tail) = destination.as_chunks_mut::<4>();
         let (fours, tail) = indices.as_chunks::<4>();
@@ -128,10 +135,10 @@ pub(super) fn scatter_handful<T: Element, I: Index>(
     with_combine!(T::TYPE, atomic, N, C => with_words!(indices, I, words => {
         let (slots, values) = (bytemuck::cast_slice_mut(table), bytemuck::cast_slice(source));
         // No closures: the compiler would call them.
-        with_length!(words, values => {
+        with_length!(words, values, MANY => {
             let offsets = Offsets::check_few(words, values, last, <C as Combine<N>>::is_special);
             let Some(offsets) = offsets else { return false };
-            transfer::scatter_handful::<N, C, _>(slots, offsets, values);
+            transfer::scatter_handful::<N, C, _, MANY>(slots, offsets, values);
             true
         })
     }))

@@ -345,9 +345,10 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 /// Lanes of a scatter from which on those that replace are loaded in pairs, too.
 const PAIRED: usize = 32;
 
-/// As [`scatter_near`] for a handful of lanes with tame values, in as few instructions as can be.
+/// As [`scatter_near`] for a handful of lanes with tame values, in as few instructions as can be; without a loop for many, if there
+/// cannot be: callers have this compiled into them, once for each length that has no loop.
 #[inline(always)]
-pub(crate) fn scatter_handful<const N: usize, C: Combine<N>, W: Word>(
+pub(crate) fn scatter_handful<const N: usize, C: Combine<N>, W: Word, const MAY_BE_MANY: bool>(
     table: &mut [[u8; N]],
     offsets: Offsets<'_, W>,
     values: &[[u8; N]],
@@ -363,7 +364,7 @@ pub(crate) fn scatter_handful<const N: usize, C: Combine<N>, W: Word>(
     let is_far = is_far(table);
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
-        if words.len() >= PAIRED && !is_far {
+        if MAY_BE_MANY && words.len() >= PAIRED && !is_far {
             put_dense(table, words, values, |k| ask_next(words, k), put::<N, C>);
         } else {
             put_few(table, words, values, C::READS && !is_far, put::<N, C>);
