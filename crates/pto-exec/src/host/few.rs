@@ -14,13 +14,16 @@ use super::Index;
 use crate::kernel::combine::Combine;
 use crate::kernel::elements::Outside;
 use crate::kernel::kind::with_combine;
-use crate::kernel::simd::{Backend, Lands, Simd, Task};
+use crate::kernel::simd::{self, Backend, Lands, Simd, Task};
 use crate::kernel::transfer;
 use crate::kernel::{Offsets, Word};
 
 /// Lanes up to which a gather without a policy is a loop where it is written. Up to here vector code gains less from tables at
 /// hand than it loses where lanes and slots have to come from afar.
 pub(super) const HANDFUL: usize = 512;
+
+/// Lanes of a gather from which on those behind them are asked for.
+const ASKING: usize = 64;
 
 /// As [`HANDFUL`] for scatters, which look at all lanes first, and at values that may be special cases: the more there is to do,
 /// the sooner it is worth a call of vector code.
@@ -113,12 +116,24 @@ pub(super) fn gather_handful<T: Element, I: Index>(destination: &mut [T], table:
         let value = usize::try_from(index.bits()).ok().and_then(|at| table.get(at));
         value.map(|value| *slot = *value).is_some()
     };
-    with_length!(indices, destination, _MANY => {
-        // Four a turn: counting turns would take as long as moving an element.
-        let (slots, slots_tail) = destination.as_chunks_mut::<4>();
+    // Four a turn: counting turns would take as long as moving an element.
+    let get_fours = |slots: &mut [T], indices: &[I]| {
+        let (slots, slots_tail) = slots.as_chunks_mut::<4>();
         let (fours, tail) = indices.as_chunks::<4>();
         slots.iter_mut().zip(fours).all(|(slots, four)| slots.iter_mut().zip(four).all(get))
             && slots_tail.iter_mut().zip(tail).all(get)
+    };
+    with_length!(indices, destination, MANY => {
+        if !MANY || indices.len() < ASKING {
+            return get_fours(destination, indices);
+        }
+        let (chunks, slots) = destination.as_chunks_mut::<16>();
+        let (sixteens, tail) = indices.as_chunks::<16>();
+        chunks.iter_mut().zip(sixteens).enumerate().all(|(i, (slots, sixteen))| {
+            // Mostly those of the next call, which would wait for them.
+            simd::prefetch(indices, indices.len() + 16 * i);
+            get_fours(slots, sixteen)
+        }) && get_fours(slots, tail)
     })
 }
 
