@@ -13,13 +13,16 @@ pub(crate) struct Arguments {
     /// Workloads to measure, such as elem_add_64mb; without any, all
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Threads of the engine, at most 1024 [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    /// Threads of the engine, from 1 on; more than 1024 are taken for 1024 [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    threads: Option<u64>,
     /// Print JSON, one object per workload
     #[arg(long)]
     json: bool,
 }
+
+/// More threads than this are never useful, and starting millions of them would take forever.
+const MAX_THREADS: u64 = 1024;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
     let chosen: Vec<&Workload> = if arguments.names.is_empty() {
@@ -29,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
     };
     let mut options = Options::default();
     if let Some(threads) = arguments.threads {
-        options.threads = threads.into();
+        options.threads = threads.min(MAX_THREADS) as usize;
     }
     let mut out = output::results();
     if !arguments.json {

@@ -20,9 +20,9 @@ pub(crate) struct Arguments {
     /// Run only the cases whose name contains this text
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Threads to run cases on, at most 256 [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MAX_JOBS))]
-    jobs: Option<u16>,
+    /// Threads to run cases on; more than 256 are taken for 256 [default: one per core]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
     /// Print one JSON object per case instead of failures only
     #[arg(long)]
     json: bool,
@@ -42,7 +42,7 @@ enum Executor {
 }
 
 /// More threads than this are never useful, and starting millions of them would take forever.
-const MAX_JOBS: i64 = 256;
+const MAX_JOBS: usize = 256;
 
 struct Judged {
     corpus: String,
@@ -56,8 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Verdict, CallError> {
         Executor::Reference => Via::Reference,
         Executor::Run => Via::Run,
     };
-    // None: one for each core.
-    let jobs = arguments.jobs.map_or(0, usize::from);
+    let jobs = arguments.jobs.unwrap_or(0).min(MAX_JOBS);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|e| CallError::Threads(jobs, e))?;
     let mut judged = Vec::new();
     for corpus in Corpus::discover(&arguments.dir)? {

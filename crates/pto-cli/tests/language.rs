@@ -175,9 +175,6 @@ fn wrong_calls() {
         &["explain", "align.rowwidth"],
         &["check", "--allow", "no.such-rule", "-"],
         &["bench", "--threads", "0"],
-        &["bench", "--threads", "1025"],
-        &["conform", "--jobs", "0", "."],
-        &["conform", "--jobs", "257", "."],
         &["frobnicate"],
     ] {
         let (code, out, err) = pto(arguments, GATHER);
