@@ -14,7 +14,7 @@ use super::Index;
 use crate::kernel::combine::Combine;
 use crate::kernel::elements::Outside;
 use crate::kernel::kind::with_combine;
-use crate::kernel::simd::{self, Backend, Lands, Simd, Task};
+use crate::kernel::simd::{Backend, Lands, Simd, Task};
 use crate::kernel::transfer;
 use crate::kernel::{Offsets, Word};
 
@@ -130,8 +130,7 @@ pub(super) fn gather_handful<T: Element, I: Index>(destination: &mut [T], table:
         let (chunks, slots) = destination.as_chunks_mut::<16>();
         let (sixteens, tail) = indices.as_chunks::<16>();
         chunks.iter_mut().zip(sixteens).enumerate().all(|(i, (slots, sixteen))| {
-            // Mostly those of the next call, which would wait for them.
-            simd::prefetch(indices, indices.len() + 16 * i);
+            transfer::ask_next(indices, 16 * i);
             get_fours(slots, sixteen)
         }) && get_fours(slots, tail)
     })

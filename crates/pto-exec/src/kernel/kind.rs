@@ -335,7 +335,7 @@ impl<const N: usize, C: Combine<N>> Task for ScatterPart<'_, N, C> {
             kept.add(simd, words, values);
             let (offsets, values) = kept.all();
             // The last ones wait for those to come, whose slots are asked for in the meantime.
-            let count = offsets.len().saturating_sub(transfer::lookahead::<N, C, [u8; 4]>(table, length, &[]));
+            let count = offsets.len().saturating_sub(transfer::lookahead::<N, C>(table, length));
             transfer::scatter_first::<N, C, _, S>(simd, table, offsets, values, (count, length));
             kept.take_off(count);
         }

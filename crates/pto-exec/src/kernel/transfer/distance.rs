@@ -100,9 +100,15 @@ impl Asked {
     }
 }
 
-/// Lanes between asking for a slot and combining it, at most, in a run of some length, of which some words are known, or none.
+/// Lanes between asking for a slot and combining it, at most, in a run of some length of which a part is known at a time.
 #[inline(always)]
-pub(crate) fn lookahead<const N: usize, C: Combine<N>, W: Word>(
+pub(crate) fn lookahead<const N: usize, C: Combine<N>>(table: &[[u8; N]], length: usize) -> usize {
+    lookahead_of::<N, C, [u8; 4]>(table, length, &[])
+}
+
+/// As [`lookahead`] of a run of which these words are known, and may be tried if they are enough.
+#[inline(always)]
+pub(super) fn lookahead_of<const N: usize, C: Combine<N>, W: Word>(
     table: &[[u8; N]],
     length: usize,
     known: &[W],

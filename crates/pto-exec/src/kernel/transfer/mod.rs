@@ -15,7 +15,7 @@ use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
 use super::simd::{self, LINE, Portable, Simd};
 pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_at_hand, is_gathered, lookahead, stay_at_hand};
-use distance::{MANY, asks_ahead, is_far, waits_for_pages};
+use distance::{MANY, asks_ahead, is_far, lookahead_of, waits_for_pages};
 use put::{combine_beyond, combine_far, combine_taming, combine_waiting, put_all, put_asking, put_dense, put_few};
 pub(crate) use trial::BlockAsking;
 
@@ -107,9 +107,9 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 ) {
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
+    let all = words;
     // Strided values are put one by one, and nothing is asked for.
-    let known = if run.step == 1 { offsets.words() } else { &[] };
-    let (all, lookahead) = (words, lookahead::<N, C, W>(table, length, known));
+    let lookahead = if run.step == 1 { lookahead_of::<N, C, W>(table, length, offsets.words()) } else { AHEAD };
     for (i, words) in offsets.words().chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
         // The machine's prefetchers lose the two streams among all the other accesses.
@@ -164,7 +164,7 @@ pub(crate) fn scatter_first<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     if let Some(slot) = common(words) {
         return combine_all::<N, C, S>(simd, &mut table[slot.get() as usize], values.iter());
     }
-    let lookahead = lookahead::<N, C, W>(table, length, &[]);
+    let lookahead = lookahead::<N, C>(table, length);
     for (i, (words, values)) in words.chunks(BLOCK).zip(values.chunks(BLOCK)).enumerate() {
         // SAFETY: every word is below `table.len()` by the assertion above.
         unsafe { combine_dense::<N, C, W, S>(simd, table, (words, &all[i * BLOCK..]), values, lookahead, |_| ()) };
@@ -290,17 +290,15 @@ pub(crate) fn gather_each<T: Copy, W: Word>(destination: &mut [T], table: &[T], 
     }
 }
 
-/// Words behind those of a call that are asked for: from there on the machine's prefetchers have caught up.
-const NEXT: usize = 1 << 10;
-
-/// Asks for the words that lie behind these, 16 of them from the k-th on. Mostly they are those of the next call, which looks at all
+/// Asks for the indices that lie behind these, 16 of them from the k-th on. Mostly they are those of the next call, which looks at all
 /// of them at once and would wait for memory, where a loop that looks at one after the other has prefetchers ahead of it.
 #[inline(always)]
-fn ask_next<W: Word>(words: &[W], k: usize) {
-    if k < NEXT {
-        (0..16).step_by(LINE / W::BYTES).for_each(|j| simd::prefetch(words, words.len() + k + j));
-    }
+pub(crate) fn ask_next<T>(indices: &[T], k: usize) {
+    (0..16).step_by(LINE / size_of::<T>()).for_each(|j| simd::prefetch(indices, indices.len() + k + j));
 }
+
+/// Words behind those of a call that are asked for: from there on the machine's prefetchers have caught up.
+const NEXT: usize = 1 << 10;
 
 /// As [`scatter`] for dense values that are near, as their offsets are: neither is asked for; slots are, where that helps, and what
 /// [follows](ask_next).
@@ -318,14 +316,15 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     }
     let put = |slot: &mut [u8; N], new| C::put(simd, slot, new);
     let waits = waits_for_pages(table);
+    let next = if waits { 0 } else { NEXT };
     let ask = |k: usize| {
-        if !waits {
+        if k < next {
             ask_next(words, k);
         }
     };
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
-        if lookahead::<N, C, W>(table, words.len(), words) == FAR {
+        if lookahead_of::<N, C, W>(table, words.len(), words) == FAR {
             // So few lanes are asked for only if they were tried, where the last level is near.
             combine_beyond::<N, C, W, S>(simd, table, (words, words), values);
         } else if waits && !C::WIDENS {
