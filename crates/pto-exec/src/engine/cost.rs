@@ -287,8 +287,8 @@ impl Work {
 mod tests {
     use super::*;
 
-    const MESH: Caches = Caches { l2: 1 << 20, l3: 65 << 20, is_chiplet: false };
-    const CHIPLET: Caches = Caches { l2: 1 << 19, l3: 32 << 20, is_chiplet: true };
+    const MESH: Caches = Caches { l2: 1 << 20, l3: 65 << 20, ..Caches::MESH };
+    const CHIPLET: Caches = Caches::ZEN3;
     const WORK: Work =
         Work { lanes: 1 << 22, table_bytes: 64 << 20, threads: 2, caches: MESH, gathers: false, merges: false };
 
@@ -305,7 +305,7 @@ mod tests {
         let spill = SPILL * MESH.l2;
         assert_eq!(spread(Work { table_bytes: spill + 1, ..WORK }), Partitioned);
         assert_eq!(spread(Work { table_bytes: spill, ..WORK }), Owned);
-        let alone = Work { threads: 1, lanes: 1 << 23, caches: Caches { l2: 2 << 20, l3: 260 << 20, ..MESH }, ..WORK };
+        let alone = Work { threads: 1, lanes: 1 << 23, caches: Caches::MESH, ..WORK };
         assert_eq!(spread(Work { table_bytes: spill + 1, ..alone }), Partitioned);
         assert_eq!(spread(Work { table_bytes: spill, ..alone }), Direct);
         assert_eq!(spread(Work { table_bytes: NEAR_BYTES + 1, ..WORK }), Owned);
@@ -335,7 +335,7 @@ mod tests {
             assert!(pays_saving(caches, table_bytes, usize::MAX));
             least.map(|bytes| bytes >> 10)
         };
-        let large = Caches { l2: 1 << 20, ..CHIPLET };
+        let large = Caches::ZEN4;
         for (caches, of_64k, of_1m) in [(MESH, 256, 2048), (CHIPLET, 256, 2048), (large, 8193, 8193)] {
             assert_eq!(least(caches, NEAR_BYTES), Some(32));
             assert_eq!((least(caches, 64 << 10), least(caches, 1 << 20)), (Some(of_64k), Some(of_1m)), "{caches:?}");
@@ -423,7 +423,7 @@ mod tests {
     fn what_is_asked_for_depends_on_visits_a_line_and_the_second_level() {
         let (lines, in_order) = (WORK.table_bytes / LINE, |is_first, next| Asks::InOrder { is_first, next });
         let small = |lanes| Work { caches: CHIPLET, lanes, ..WORK };
-        let large = |lanes| Work { caches: Caches { l2: 1 << 20, ..CHIPLET }, lanes, ..WORK };
+        let large = |lanes| Work { caches: Caches::ZEN4, lanes, ..WORK };
         let asks = |work: Work, bucket| work.asks(bucket, 64);
         assert_eq!(asks(small(IN_ORDER * lines), 0), in_order(true, Some(2)));
         assert_eq!(asks(small(IN_ORDER * lines), 61), in_order(false, Some(2)));

@@ -8,7 +8,7 @@ use crate::kernel::cache::Caches;
 use crate::kernel::elements::{Moved, Outside};
 use crate::kernel::kind::Table;
 use crate::kernel::simd::{Backend, StreamCopy, Streams};
-use crate::kernel::transfer::{BlockAsking, stay_at_hand};
+use crate::kernel::transfer::{BlockAsking, look_timed};
 
 impl Scatter<'_> {
     /// On this thread, in source order.
@@ -36,10 +36,10 @@ impl Scatter<'_> {
             looked.into_iter().for_each(|moved| kernel.scatter(engine.backend, table, moved, tile));
             return Ok(0);
         }
-        if let Some(offsets) = lookup.check_whole(engine.backend, run) {
+        let look = || lookup.check_whole(engine.backend, run);
+        if let (Some(offsets), is_at_hand) = look_timed(Caches::get(), self.index_bytes(), look) {
             let offsets = offsets?;
             start.put(table);
-            let is_at_hand = stay_at_hand(Caches::get(), self.index_bytes());
             kernel.scatter(engine.backend, table, Moved { is_at_hand, ..Moved::whole(run, offsets) }, tile);
             return Ok(0);
         }

@@ -2,7 +2,8 @@
 //!
 //! Everything was measured on machines of these kinds (`docs/performance.md`): those whose cores have a large second-level cache
 //! of their own and share a last level with many others, far away (a mesh: Sapphire and Emerald Rapids, Ice Lake servers), and those whose
-//! cores share a last level with few others, close by (a chiplet), with a small second level (Zen 3) or a large one (Zen 4).
+//! cores share a last level with few others, close by (a chiplet), with a small second level (Zen 3) or a large one (Zen 4), and of these the
+//! ones with a large first level, too (Zen 5).
 
 use std::fs::read_to_string;
 use std::sync::OnceLock;
@@ -12,6 +13,8 @@ use crate::kernel::buckets::{LEAST_BUCKETS, MOST_BUCKETS};
 /// Sizes of the data caches in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Caches {
+    /// First level: a core's own.
+    pub(crate) l1: usize,
     /// Second level: a core's own.
     pub(crate) l2: usize,
     /// Last level: shared. What a core can count on is less.
@@ -25,7 +28,7 @@ const LARGEST_RING: usize = 36 << 20;
 
 impl Caches {
     /// What most machines of the last ten years have at least; used where the machine does not say.
-    pub(crate) const USUAL: Self = Self { l2: 1 << 20, l3: 16 << 20, is_chiplet: false };
+    pub(crate) const USUAL: Self = Self { l1: 32 << 10, l2: 1 << 20, l3: 16 << 20, is_chiplet: false };
 
     /// The caches of the first core.
     pub(crate) fn get() -> Self {
@@ -42,6 +45,18 @@ impl Caches {
     /// they do on Zen 4, and are taken to do wherever caches are of these sizes; on Zen 3 that was not so, or not tried.
     pub(crate) fn brings_in_time(&self) -> bool {
         !self.is_l3_far() && self.is_l2_large()
+    }
+
+    /// True if, besides, a core keeps so many loads and stores under way that it waits for no slot of the last level, asked for or
+    /// not; what it waits for are lanes and values from further away. So it is on Zen 5, which is told from Zen 4 by its larger
+    /// first level.
+    pub(crate) fn reaches_l3(&self) -> bool {
+        self.brings_in_time() && self.is_chiplet && self.l1 > 32 << 10
+    }
+
+    /// Lanes between asking for lanes and values and carrying them out, where many follow each other.
+    pub(crate) fn passing_lanes(&self) -> usize {
+        if self.reaches_l3() { 1024 } else { 256 }
     }
 
     fn is_l2_large(&self) -> bool {
@@ -74,8 +89,8 @@ impl Caches {
                 (level == wanted && holds_data).then(|| size(entry("size")?.trim()))?
             })
         };
-        let l2 = level(2)?;
-        Some(Self { l2, l3: level(3).unwrap_or(l2), is_chiplet: is_chiplet() })
+        let (l1, l2) = (level(1)?, level(2)?);
+        Some(Self { l1, l2, l3: level(3).unwrap_or(l2), is_chiplet: is_chiplet() })
     }
 }
 
@@ -104,6 +119,16 @@ fn size(text: &str) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_mul(unit)
 }
 
+/// A machine of each kind that was measured.
+#[cfg(test)]
+impl Caches {
+    pub(crate) const MESH: Self = Self { l1: 48 << 10, l2: 2 << 20, l3: 260 << 20, is_chiplet: false };
+    pub(crate) const SMALL_MESH: Self = Self { l1: 48 << 10, l2: 1280 << 10, l3: 48 << 20, is_chiplet: false };
+    pub(crate) const ZEN3: Self = Self { l1: 32 << 10, l2: 512 << 10, l3: 32 << 20, is_chiplet: true };
+    pub(crate) const ZEN4: Self = Self { l2: 1 << 20, ..Self::ZEN3 };
+    pub(crate) const ZEN5: Self = Self { l1: 48 << 10, ..Self::ZEN4 };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,27 +144,22 @@ mod tests {
     }
 
     #[test]
-    fn two_kinds_of_machines_are_told_apart() {
-        let mesh = Caches { l2: 2 << 20, l3: 260 << 20, is_chiplet: false };
-        let small_mesh = Caches { l2: 1280 << 10, l3: 48 << 20, is_chiplet: false };
-        let chiplet = Caches { l2: 512 << 10, l3: 32 << 20, is_chiplet: true };
-        assert!(small_mesh.is_l3_far() && !Caches { l3: LARGEST_RING, ..small_mesh }.is_l3_far());
-        assert!(!Caches { l3: 96 << 20, ..chiplet }.is_l3_far());
-        assert_eq!((mesh.is_l3_far(), mesh.near_l3()), (true, 8 << 20));
-        assert_eq!((chiplet.is_l3_far(), chiplet.near_l3()), (false, 8 << 20));
-        assert_eq!((Caches::USUAL.is_l3_far(), Caches::USUAL.near_l3()), (false, 8 << 20));
-        let large = Caches { l2: 1 << 20, ..chiplet };
-        assert_eq!((large.is_l3_far(), large.near_l3()), (false, 16 << 20));
-        assert_eq!(
-            [mesh, small_mesh, chiplet, large].map(|caches| caches.brings_in_time()),
-            [false, false, false, true]
-        );
+    fn kinds_of_machines_are_told_apart() {
+        let all = [Caches::MESH, Caches::SMALL_MESH, Caches::ZEN3, Caches::ZEN4, Caches::ZEN5, Caches::USUAL];
+        assert_eq!(all.map(|caches| caches.is_l3_far()), [true, true, false, false, false, false]);
+        assert_eq!(all.map(|caches| caches.near_l3() >> 20), [8, 8, 8, 16, 16, 8]);
+        assert_eq!(all.map(|caches| caches.brings_in_time()), [false, false, false, true, true, true]);
+        assert_eq!(all.map(|caches| caches.reaches_l3()), [false, false, false, false, true, false]);
+        assert_eq!(all.map(|caches| caches.passing_lanes()), [256, 256, 256, 256, 1024, 256]);
+        assert!(!Caches { l3: LARGEST_RING, ..Caches::SMALL_MESH }.is_l3_far());
+        assert!(!Caches { l3: 96 << 20, ..Caches::ZEN3 }.is_l3_far());
         let buckets = |caches: Caches| [16, 32, 64, 65, 256, 1024].map(|mega| caches.buckets(mega << 20));
-        assert_eq!(buckets(mesh), [64; 6]);
-        assert_eq!(buckets(Caches { l2: 256 << 10, l3: 35 << 20, is_chiplet: false }), [64, 128, 128, 128, 128, 128]);
-        assert_eq!(buckets(chiplet), [64, 64, 128, 128, 128, 128]);
-        assert_eq!(buckets(Caches { l2: 1 << 20, ..chiplet }), [64, 64, 128, 128, 128, 128]);
-        assert_eq!(buckets(Caches::USUAL), [64, 64, 128, 128, 128, 128]);
-        assert_eq!(Caches { l2: 0, l3: 0, is_chiplet: false }.buckets(usize::MAX), 128);
+        assert_eq!(buckets(Caches::MESH), [64; 6]);
+        let small = Caches { l2: 256 << 10, l3: 35 << 20, ..Caches::MESH };
+        for caches in [small, Caches::ZEN3, Caches::ZEN4, Caches::ZEN5, Caches::USUAL] {
+            let sizes = if caches == small { [64, 128, 128, 128, 128, 128] } else { [64, 64, 128, 128, 128, 128] };
+            assert_eq!(buckets(caches), sizes, "{caches:?}");
+        }
+        assert_eq!(Caches { l2: 0, l3: 0, ..Caches::MESH }.buckets(usize::MAX), 128);
     }
 }

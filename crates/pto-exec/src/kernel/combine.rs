@@ -24,6 +24,10 @@ pub(crate) trait Combine<const N: usize>: Send + Sync + 'static {
     /// [`are_tame`](Self::are_tame) can be true: there is a quicker way for values that are no special case.
     const TAMES: bool = false;
 
+    /// Values are combined in vector registers, and best brought there four at a time: such registers are loaded twice a cycle, where
+    /// others are four times.
+    const IN_VECTORS: bool = false;
+
     /// How tables that threads combined on their own become one.
     const MERGING: Merging<N> = Merging::Never;
 
@@ -228,6 +232,7 @@ macro_rules! long_floats {
     ($($type:ty, $ranked:ident, $bytes:literal);*) => {$(
         impl Combine<$bytes> for Max<$type> {
             const TAMES: bool = true;
+            const IN_VECTORS: bool = true;
             const MERGING: Merging<$bytes> = Merging::Neutral(<$type>::NAN.to_le_bytes());
 
             #[inline(always)]
@@ -262,6 +267,7 @@ macro_rules! long_floats {
 
         impl Combine<$bytes> for Min<$type> {
             const TAMES: bool = true;
+            const IN_VECTORS: bool = true;
             const MERGING: Merging<$bytes> = Merging::Neutral(<$type>::NAN.to_le_bytes());
 
             #[inline(always)]
@@ -301,6 +307,8 @@ macro_rules! long_floats {
 long_floats!(f32, ranked_f32, 4; f64, ranked_f64, 8);
 
 impl Combine<4> for Add<f32> {
+    const IN_VECTORS: bool = true;
+
     #[inline(always)]
     fn combine<S: Simd>(_: S, old: [u8; 4], new: [u8; 4]) -> [u8; 4] {
         (f32::from_le_bytes(old) + f32::from_le_bytes(new)).to_le_bytes()

@@ -320,3 +320,12 @@ fn words_out_of_range_land_where_their_policy_says_and_are_counted() {
 
 /// Words at the ends of their types and of small tables.
 const ODD: [u32; 9] = [0, 1, 19, 20, i32::MAX as u32, 1 << 31, (1 << 31) + 1, u32::MAX - 1, u32::MAX];
+
+#[test]
+fn four_numbers_keep_their_order_and_bits() {
+    // A signalling NaN among them, and an address that is no multiple of anything.
+    let bits = [0x7f80_0001u32, 0x8000_0000, 1, 0xffff_ffff];
+    let bytes = [&[0; 1], bits.map(u32::to_le_bytes).as_flattened()].concat();
+    let four: &[[u8; 4]; 4] = bytes[1..].as_chunks().0.first_chunk().expect("four of them");
+    assert_eq!(load_apart(four).map(f32::to_bits), bits);
+}

@@ -54,7 +54,7 @@ pub(crate) fn is_at_hand(bytes: usize) -> bool {
 
 /// True if so many bytes of words that were just looked at are found again as quickly as if they were asked for, and values come
 /// in time by themselves.
-pub(crate) fn stay_at_hand(caches: Caches, bytes: usize) -> bool {
+pub(super) fn stay_at_hand(caches: Caches, bytes: usize) -> bool {
     caches.brings_in_time() && bytes <= caches.l2 / 2
 }
 
@@ -121,6 +121,8 @@ pub(super) fn lookahead_of<const N: usize, C: Combine<N>, W: Word>(
 #[inline(always)]
 fn are_slots_asked(caches: Caches, (bytes, size): (usize, usize), length: usize, reads: bool) -> Asked {
     let is_asked = match caches.brings_in_time() {
+        // Nothing waits for a slot of the last level, and nothing is lost by asking for those that are not there.
+        true if caches.reaches_l3() => bytes > caches.near_l3() && length > caches.l2 / LINE,
         // A last level that has kept what lanes touch, from a call before, is as quick without being asked: loads overlap, and
         // stores are taken as they come. Unless lanes and values come from memory, and slots of the table wait behind them.
         true if reads && bytes <= FAR_BYTES => bytes > caches.l2 && length >= caches.near_l3() / (4 + size),
@@ -181,9 +183,7 @@ mod tests {
 
     #[test]
     fn slots_are_asked_for_from_so_many_lanes_on_each_kind_of_machine() {
-        let mesh = Caches { l2: 2 << 20, l3: 260 << 20, is_chiplet: false };
-        let chiplet = Caches { l2: 512 << 10, l3: 32 << 20, is_chiplet: true };
-        let large = Caches { l2: 1 << 20, ..chiplet };
+        let [mesh, chiplet, large] = [Caches::MESH, Caches::ZEN3, Caches::ZEN4];
         let stays = |caches| [1 << 19, (1 << 19) + 1].map(|bytes| stay_at_hand(caches, bytes));
         assert_eq!([mesh, chiplet, large].map(stays), [[false; 2], [false; 2], [true, false]]);
         // The fewest lanes whose slots are asked for, of 4 bytes each.
@@ -194,16 +194,15 @@ mod tests {
             assert_eq!(least.is_some(), asked(usize::MAX), "once they are asked for, they always are");
             least
         };
+        let [many, most, some] = [Some(1 << 20), Some((1 << 19) + 1), Some(1 << 17)];
+        let reached = Some((1 << 14) + 1);
         for (machine, replaced, summed) in [
-            (mesh, [None, None, None, Some(1 << 20)], [None, None, None, Some(1 << 20)]),
-            (chiplet, [None, None, None, Some(1 << 20)], [None, None, None, Some(1 << 17)]),
-            (
-                large,
-                [None, Some((1 << 19) + 1), Some((1 << 19) + 1), Some((1 << 19) + 1)],
-                [None, Some(1 << 21), Some(1 << 21), Some(1 << 17)],
-            ),
+            (mesh, [None, None, None, many, many], [None, None, None, many, many]),
+            (chiplet, [None, None, None, many, many], [None, None, None, some, some]),
+            (large, [None, most, most, most, most], [None, Some(1 << 21), Some(1 << 21), some, some]),
+            (Caches::ZEN5, [None, None, None, None, reached], [None, None, None, None, reached]),
         ] {
-            let sizes = [1 << 20, (1 << 20) + 4, FAR_BYTES, FAR_BYTES + 4];
+            let sizes = [1 << 20, (1 << 20) + 4, FAR_BYTES, FAR_BYTES + 4, (16 << 20) + 4];
             assert_eq!(sizes.map(|bytes| least(machine, bytes, false)), replaced, "{machine:?}");
             assert_eq!(sizes.map(|bytes| least(machine, bytes, true)), summed, "{machine:?}");
         }
@@ -211,9 +210,7 @@ mod tests {
 
     #[test]
     fn slots_are_tried_where_that_was_measured_and_there_are_enough_of_them() {
-        let mesh = Caches { l2: 2 << 20, l3: 260 << 20, is_chiplet: false };
-        let chiplet = Caches { l2: 512 << 10, l3: 32 << 20, is_chiplet: true };
-        let large = Caches { l2: 1 << 20, ..chiplet };
+        let [mesh, chiplet, large] = [Caches::MESH, Caches::ZEN3, Caches::ZEN4];
         let asked =
             |caches, reads| [1 << 20, (1 << 20) + 4].map(|bytes| are_slots_asked(caches, (bytes, 4), 5000, reads));
         assert_eq!([mesh, chiplet].map(|caches| asked(caches, true)), [[Asked::Never; 2]; 2]);

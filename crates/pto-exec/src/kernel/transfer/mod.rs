@@ -14,10 +14,12 @@ use super::combine::Combine;
 use super::lanes::Strided;
 use super::offsets::{Offsets, Word};
 use super::simd::{self, LINE, Portable, Simd};
-pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_at_hand, is_gathered, lookahead, stay_at_hand};
+pub(crate) use distance::{AHEAD, FAR, are_gathered, far_gathers, is_at_hand, is_gathered, lookahead};
 use distance::{MANY, asks_ahead, is_far, lookahead_of, waits_for_pages};
-use put::{combine_beyond, combine_far, combine_taming, combine_waiting, put_all, put_asking, put_dense, put_few};
-pub(crate) use trial::BlockAsking;
+use put::{
+    Loading, combine_beyond, combine_far, combine_taming, combine_waiting, put_all, put_asking, put_dense, put_few,
+};
+pub(crate) use trial::{BlockAsking, look_timed};
 
 /// Panics unless all offsets are below `length`.
 #[inline(always)]
@@ -62,7 +64,7 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         // SAFETY: the caller vouches for all words.
         return unsafe { combine_waiting::<N, C, W, S>(simd, table, words, values, C::are_tame(values)) };
     }
-    let ahead = &all[AHEAD.min(all.len())..];
+    let (ahead, loading) = (&all[AHEAD.min(all.len())..], Loading::of::<N, C>());
     let mut wide = [0.0; BLOCK];
     let wide = &mut wide[..words.len()];
     // Asking for anything would take a third longer for those that are widened, too.
@@ -79,7 +81,7 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
                 table,
                 words,
                 wide,
-                ask,
+                (loading, ask),
                 // By force: a closure on its own is compiled without the instruction set.
                 #[inline(always)]
                 |slot, new| *slot = C::combine_wide(simd, *slot, new),
@@ -89,7 +91,7 @@ unsafe fn combine_dense<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         } else if asks_ahead::<N, C>(table, MANY) {
             put_asking(table, words, values, (ahead, ask), |slot, new| C::put(simd, slot, new));
         } else {
-            put_dense(table, words, values, ask, |slot, new| C::put(simd, slot, new));
+            put_dense(table, words, values, (loading, ask), |slot, new| C::put(simd, slot, new));
         }
     }
 }
@@ -107,7 +109,7 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 ) {
     assert_inside(offsets, table.len());
     assert_run_inside(run, offsets.len(), tile.len());
-    let all = words;
+    let (all, ahead) = (words, Caches::get().passing_lanes());
     // Strided values are put one by one, and nothing is asked for.
     let lookahead = if run.step == 1 { lookahead_of::<N, C, W>(table, length, offsets.words()) } else { AHEAD };
     for (i, words) in offsets.words().chunks(BLOCK).enumerate() {
@@ -118,8 +120,8 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
                 return;
             }
             // Beyond these words there may be others of the same run, as there are values.
-            (0..16).step_by(LINE / W::BYTES).for_each(|j| simd::prefetch(all, (i + 1) * BLOCK + k + j));
-            simd::prefetch_run(tile, run.start + BLOCK + k, 16);
+            (0..16).step_by(LINE / W::BYTES).for_each(|j| simd::prefetch(all, i * BLOCK + ahead + k + j));
+            (0..16).step_by(LINE / N).for_each(|j| simd::prefetch(tile, run.start + ahead + k + j));
         };
         if let Some(slot) = common(words) {
             // Waiting for a sum in a register takes half the time of waiting for it to come back from memory.
@@ -336,7 +338,7 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         } else if C::TAMES {
             combine_taming::<N, C, W, S>(simd, table, words, values, ask);
         } else {
-            put_dense(table, words, values, ask, put);
+            put_dense(table, words, values, (Loading::of::<N, C>(), ask), put);
         }
     }
 }
@@ -364,9 +366,10 @@ pub(crate) fn scatter_handful<const N: usize, C: Combine<N>, W: Word, const MAY_
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
         if MAY_BE_MANY && words.len() >= PAIRED && !is_far {
-            put_dense(table, words, values, |k| ask_next(words, k), put::<N, C>);
+            put_dense(table, words, values, (Loading::of::<N, C>(), |k| ask_next(words, k)), put::<N, C>);
         } else {
-            put_few(table, words, values, C::READS && !is_far, put::<N, C>);
+            let loading = if C::READS && !is_far { Loading::of::<N, C>() } else { Loading::OneByOne };
+            put_few(table, words, values, loading, put::<N, C>);
         }
     }
 }

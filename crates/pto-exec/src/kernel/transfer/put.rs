@@ -6,7 +6,7 @@
 use bytemuck::Pod;
 
 use super::distance::{AHEAD, FAR};
-use crate::kernel::BLOCK;
+use crate::kernel::cache::Caches;
 use crate::kernel::combine::Combine;
 use crate::kernel::offsets::Word;
 use crate::kernel::simd::{self, LINE, Simd};
@@ -50,12 +50,13 @@ pub(super) unsafe fn combine_beyond<const N: usize, C: Combine<N>, W: Word, S: S
     values: &[[u8; N]],
 ) {
     let put = |slot: &mut [u8; N], new| C::put(simd, slot, new);
+    let passing = Caches::get().passing_lanes();
     let far = all.get(FAR..).unwrap_or(&[]).as_chunks::<16>().0;
     let lanes = words.as_chunks::<16>().0.iter().zip(values.as_chunks::<16>().0).zip(far);
     let soon = 16 * lanes.len();
     for (i, ((words, values), far)) in lanes.enumerate() {
-        (0..16).step_by(LINE / W::BYTES).for_each(|k| simd::prefetch(all, BLOCK + 16 * i + k));
-        (0..16).step_by(LINE / N).for_each(|k| simd::prefetch(values, BLOCK + k));
+        (0..16).step_by(LINE / W::BYTES).for_each(|k| simd::prefetch(all, passing + 16 * i + k));
+        (0..16).step_by(LINE / N).for_each(|k| simd::prefetch(values, passing + k));
         if C::are_tame(values) {
             for ((word, new), far) in words.iter().zip(values).zip(far) {
                 simd::prefetch_far(table, far.get() as usize);
@@ -133,7 +134,48 @@ pub(super) unsafe fn put_all<const N: usize, V, W: Word>(
     }
 }
 
-/// As [`put_all`] for dense values, which may be loaded in [pairs](both), asking for nothing.
+/// How words and values are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loading {
+    OneByOne,
+    /// In [pairs](both).
+    InPairs,
+    /// Words in pairs, values [four at a time](simd::load_apart), to be combined in vector registers.
+    InFours,
+}
+
+impl Loading {
+    /// The quickest for such elements.
+    pub(super) fn of<const N: usize, C: Combine<N>>() -> Self {
+        if C::IN_VECTORS || C::WIDENS { Self::InFours } else { Self::InPairs }
+    }
+
+    /// Four words.
+    #[inline(always)]
+    fn words<W: Word>(self, words: &[W; 4]) -> [W; 4] {
+        if self == Self::OneByOne { *words } else { pairs(words) }
+    }
+
+    /// Four values.
+    #[inline(always)]
+    fn values<V: Pod>(self, values: &[V; 4]) -> [V; 4] {
+        match self {
+            Self::OneByOne => *values,
+            Self::InFours if size_of::<V>() == 4 => simd::load_apart(bytemuck::cast_ref(values)).map(bytemuck::cast),
+            Self::InPairs | Self::InFours => pairs(values),
+        }
+    }
+}
+
+/// Two pairs of something.
+#[inline(always)]
+fn pairs<T: Pod>(four: &[T; 4]) -> [T; 4] {
+    let [low, high]: &[[T; 2]; 2] = bytemuck::cast_ref(four);
+    let ([a, b], [c, d]) = (both(low), both(high));
+    [a, b, c, d]
+}
+
+/// As [`put_all`] for dense values, asking for nothing.
 ///
 /// # Safety
 /// All words are below `table.len()`.
@@ -142,7 +184,7 @@ pub(super) unsafe fn put_few<const N: usize, V: Pod, W: Word>(
     table: &mut [[u8; N]],
     words: &[W],
     values: &[V],
-    in_pairs: bool,
+    loading: Loading,
     put: impl Fn(&mut [u8; N], V),
 ) {
     let length = words.len().min(values.len());
@@ -150,18 +192,9 @@ pub(super) unsafe fn put_few<const N: usize, V: Pod, W: Word>(
     let (fours, words) = words[..length].as_chunks::<4>();
     let (value_fours, values) = values[..length].as_chunks::<4>();
     for (words, values) in fours.iter().zip(value_fours) {
-        if in_pairs {
-            for (words, values) in words.as_chunks().0.iter().zip(values.as_chunks().0) {
-                for (word, new) in both(words).into_iter().zip(both(values)) {
-                    // SAFETY: the caller vouches for all words.
-                    put(unsafe { table.get_unchecked_mut(word.get() as usize) }, new);
-                }
-            }
-        } else {
-            for (word, new) in words.iter().zip(values) {
-                // SAFETY: as above.
-                put(unsafe { table.get_unchecked_mut(word.get() as usize) }, *new);
-            }
+        for (word, new) in loading.words(words).into_iter().zip(loading.values(values)) {
+            // SAFETY: the caller vouches for all words.
+            put(unsafe { table.get_unchecked_mut(word.get() as usize) }, new);
         }
     }
     for (word, new) in words.iter().zip(values) {
@@ -189,7 +222,7 @@ pub(super) unsafe fn put_dense<const N: usize, V: Pod, W: Word>(
     table: &mut [[u8; N]],
     words: &[W],
     values: &[V],
-    ask: impl Fn(usize),
+    (loading, ask): (Loading, impl Fn(usize)),
     put: impl Fn(&mut [u8; N], V),
 ) {
     let length = words.len().min(values.len());
@@ -198,10 +231,10 @@ pub(super) unsafe fn put_dense<const N: usize, V: Pod, W: Word>(
     for (i, (words, values)) in chunks.iter().zip(value_chunks).enumerate() {
         ask(16 * i);
         // SAFETY: the caller vouches for all words.
-        unsafe { put_few(table, words, values, true, &put) };
+        unsafe { put_few(table, words, values, loading, &put) };
     }
     // SAFETY: as above.
-    unsafe { put_few(table, words, values, true, &put) }
+    unsafe { put_few(table, words, values, loading, &put) }
 }
 
 /// As [`put_dense`], combining values of which some may be [special cases](Combine::TAMES). They are looked at sixteen at a time, just
@@ -229,7 +262,7 @@ pub(super) unsafe fn combine_taming<const N: usize, C: Combine<N>, W: Word, S: S
                     table,
                     words,
                     values,
-                    true,
+                    Loading::of::<N, C>(),
                     // By force: a closure on its own is compiled without the instruction set.
                     #[inline(always)]
                     |slot, new| *slot = C::combine_tame(simd, *slot, new),
@@ -287,5 +320,5 @@ pub(super) unsafe fn put_asking<const N: usize, W: Word>(
         }
     }
     // SAFETY: as above.
-    unsafe { put_dense(table, last_words, last_values, |k| ask(soon + k), put) }
+    unsafe { put_dense(table, last_words, last_values, (Loading::InPairs, |k| ask(soon + k)), put) }
 }
