@@ -122,6 +122,12 @@ pub(crate) const STREAMED_ROW: usize = 128;
 /// Rows from which on waiting for their stores to arrive does not matter.
 pub(crate) const STREAMED_ROWS: usize = 32;
 
+/// True if gathered rows of so many bytes, all together, are written past the caches. Where the last level is near and [nothing waits
+/// for it](Caches::reaches_l3), two threads are held up by memory that is written past it, and one is not.
+pub(crate) fn pays_streaming_rows(caches: Caches, bytes: usize, threads: usize) -> bool {
+    bytes > if caches.reaches_l3() && threads > 1 { caches.l3 / 2 } else { caches.l2 }
+}
+
 /// Shares of rows that replace others, for each thread: one that is held up takes fewer.
 pub(crate) const DEALT_SHARES: usize = 4;
 
@@ -434,6 +440,17 @@ mod tests {
         assert_eq!((asks(small(often), 0), asks(large(often), 0)), (Asks::Nothing, Asks::Nothing));
         assert_eq!((asks(small(often - 1), 0), asks(large(often - 1), 0)), (in_order(true, Some(2)), Asks::Slots));
         assert_eq!(asks(Work { lanes: 1 << 40, ..WORK }, 0), Asks::Slots);
+    }
+
+    #[test]
+    fn rows_are_streamed_beyond_the_second_level_or_half_of_one_that_is_reached() {
+        let streamed = |caches: Caches, threads| {
+            [1 << 20, (1 << 20) + 1, 16 << 20, (16 << 20) + 1].map(|bytes| pays_streaming_rows(caches, bytes, threads))
+        };
+        for threads in [1, 2, 8] {
+            assert_eq!(streamed(Caches::ZEN4, threads), [false, true, true, true]);
+            assert_eq!(streamed(Caches::ZEN5, threads), [false, threads == 1, threads == 1, true]);
+        }
     }
 
     #[test]

@@ -10,7 +10,9 @@ mod scratch;
 mod share;
 mod sorted;
 
+use std::collections::VecDeque;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::kernel::cache::Caches;
@@ -198,11 +200,11 @@ impl Engine {
             return items.into_iter().map(work).collect();
         }
         let length = items.len();
-        let queue = Mutex::new(items.into_iter().enumerate());
-        let results = Mutex::new(Vec::with_capacity(length));
+        let queues = Queues::new(items, workers);
+        let (arrived, results) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(length)));
         let work = || {
-            let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-            while let Some((i, item)) = next() {
+            let worker = arrived.fetch_add(1, Ordering::Relaxed);
+            while let Some((i, item)) = queues.next(worker) {
                 let result = work(item);
                 results.lock().unwrap_or_else(PoisonError::into_inner).push((i, result));
             }
@@ -215,6 +217,26 @@ impl Engine {
     }
 }
 
+/// Items in a queue for each worker, those that follow each other in the same one. The same items go to the same worker in every call,
+/// whose core has what belongs to them in its caches; cores of a virtual machine need not have any in common. Whoever has nothing left
+/// takes the last ones of others.
+struct Queues<T>(Mutex<Vec<VecDeque<(usize, T)>>>);
+
+impl<T> Queues<T> {
+    fn new(items: Vec<T>, workers: usize) -> Self {
+        let cuts = cuts(items.len(), workers);
+        let mut items = items.into_iter().enumerate();
+        Self(Mutex::new(cuts.into_iter().map(|(from, to)| items.by_ref().take(to - from).collect()).collect()))
+    }
+
+    /// The next item of a worker, with its place among all.
+    fn next(&self, worker: usize) -> Option<(usize, T)> {
+        let mut queues = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = queues.get_mut(worker).and_then(VecDeque::pop_front);
+        own.or_else(|| queues.iter_mut().max_by_key(|queue| queue.len())?.pop_back())
+    }
+}
+
 /// `count` items cut into `parts` of nearly equal length, none empty unless `count` is 0.
 fn cuts(count: usize, parts: usize) -> Vec<(usize, usize)> {
     let parts = parts.min(count).max(1);
@@ -224,7 +246,6 @@ fn cuts(count: usize, parts: usize) -> Vec<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn engine(threads: usize) -> Engine {
         Engine::new().with_threads(NonZeroUsize::new(threads).unwrap())
@@ -250,6 +271,14 @@ mod tests {
         // A method makes small transfers go as large ones.
         assert_eq!(engine(2).with_method(Method::Owned).pieces(100, 50).len(), 2 * PIECES);
         assert_eq!(engine(1).pieces(1 << 20, 1).len(), PIECES);
+    }
+
+    #[test]
+    fn workers_take_their_own_items_first_and_then_the_last_of_others() {
+        let queues = Queues::new((10..17).collect(), 2);
+        let taken: Vec<_> = [0, 1, 0, 1, 0, 0, 5, 1].map(|worker| queues.next(worker)).to_vec();
+        let expected = [(0, 10), (3, 13), (1, 11), (4, 14), (2, 12), (6, 16), (5, 15)];
+        assert_eq!(taken, expected.into_iter().map(Some).chain([None]).collect::<Vec<_>>());
     }
 
     #[test]

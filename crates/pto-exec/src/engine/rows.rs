@@ -4,7 +4,7 @@ use pto_isa::{Atomic, ElementType};
 
 use super::cost::{
     DEALT_SHARES, Method, SPILL, STREAMED_ROW, STREAMED_ROWS, gathered_rows_pay_help, pays_dealing, pays_owning_rows,
-    scattered_rows_pay_help,
+    pays_streaming_rows, scattered_rows_pay_help,
 };
 use super::elements::split_parts;
 use super::share::Sample;
@@ -156,7 +156,12 @@ impl Engine {
         self.check_lanes(&lookup, run)?;
         let size = element.size() as usize;
         let bytes = bytes(run, segments, size);
-        let streams_out = self.streams_out(bytes);
+        let reach = segments.iter().map(|segment| segment.tile + segment.length).max().unwrap_or(0);
+        let are_apart = reach > 0 && reach <= run.payload.step;
+        let is_helped = are_apart && self.is_helped(|| gathered_rows_pay_help(bytes));
+        // A method stands for transfers beyond those that tests have the time for.
+        let streams_out = self.method == Some(Method::Partitioned)
+            || pays_streaming_rows(Caches::get(), bytes, if is_helped { self.workers() } else { 1 });
         let collect = |run: Run, tile: &mut [u8]| {
             let streams = streams_out.then(Streams::new);
             let (lookup, stride) = by_row(lookup);
@@ -165,9 +170,7 @@ impl Engine {
                 gather(self.backend, size, tile, block, table);
             })
         };
-        let reach = segments.iter().map(|segment| segment.tile + segment.length).max().unwrap_or(0);
-        let apart = reach > 0 && reach <= run.payload.step;
-        if !apart || !self.is_helped(|| gathered_rows_pay_help(bytes)) {
+        if !is_helped {
             return Ok(collect(run, tile));
         }
         let least = PIECE_BYTES / (bytes / run.length.max(1)).max(1);

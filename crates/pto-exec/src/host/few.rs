@@ -23,7 +23,7 @@ use crate::kernel::{Offsets, Word};
 pub(super) const HANDFUL: usize = 512;
 
 /// Lanes of a gather from which on those behind them are asked for.
-const ASKING: usize = 64;
+const ASKING: usize = 16;
 
 /// As [`HANDFUL`] for scatters, which look at all lanes first, and at values that may be special cases: the more there is to do,
 /// the sooner it is worth a call of vector code.
@@ -125,6 +125,9 @@ pub(super) fn gather_handful<T: Element, I: Index>(destination: &mut [T], table:
     };
     with_length!(indices, destination, MANY => {
         if !MANY || indices.len() < ASKING {
+            if MANY {
+                transfer::ask_next(indices, 0);
+            }
             return get_fours(destination, indices);
         }
         let (chunks, slots) = destination.as_chunks_mut::<16>();

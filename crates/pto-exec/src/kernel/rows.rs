@@ -31,19 +31,32 @@ pub(super) struct Ask {
     lines: usize,
     /// Cache lines that are under way at a time.
     in_flight: usize,
+    /// Lines to be read are asked for into the first-level cache, not the second.
+    into_first: bool,
 }
 
 impl Ask {
     /// For rows to be read. Machines with a large second-level cache find the rest of a row after its first lines, those with
     /// a small one do not.
     pub(super) fn read() -> Self {
-        let (lines, in_flight) = if Caches::get().is_l3_far() { (4, 48) } else { (16, 64) };
-        Self { to_write: false, lines, in_flight }
+        let caches = Caches::get();
+        let (lines, in_flight) = match () {
+            () if caches.is_l3_far() => (4, 48),
+            () if caches.reaches_l3() => (16, 128),
+            () => (16, 64),
+        };
+        Self { to_write: false, lines, in_flight, into_first: caches.reaches_l3() }
     }
 
     /// For rows to be replaced: all of their lines, as many as leave the first-level cache room for everything else.
     pub(super) fn write() -> Self {
-        Self { to_write: true, lines: INLINE_BYTES / LINE, in_flight: 32 }
+        Self { to_write: true, lines: INLINE_BYTES / LINE, in_flight: 32, into_first: true }
+    }
+
+    /// Asks for a line of a piece that is to be read, by its first element.
+    #[inline(always)]
+    fn line<const N: usize>(self, table: &[[u8; N]], at: usize) {
+        if self.into_first { simd::prefetch(table, at) } else { simd::prefetch_far(table, at) }
     }
 }
 
@@ -113,23 +126,21 @@ impl RowBlock<'_> {
         }
     }
 
-    /// Gathers rows of whole lines past the caches, in few instructions each.
+    /// Gathers rows of whole lines, in few instructions each: past the caches, or through them, where the lines to be written are
+    /// asked for as early as those to be read.
     #[inline(always)]
-    fn stream_lines<const N: usize, W: Word, S: Simd>(
+    fn gather_lines<const N: usize, W: Word, S: Simd>(
         &self,
         simd: S,
-        streams: &Streams,
         whole: WholeLines<'_>,
         words: &[W],
         table: &[[u8; N]],
     ) {
         let ask = Ask::read();
-        let asked = whole.length.min(ask.lines);
-        let ahead = self.ahead::<N>(ask);
+        let (ahead, asked) = (self.ahead::<N>(ask), whole.length.min(ask.lines));
         let first = |word: &W| word.get() as usize * self.stride + self.segments[0].table;
-        let prefetch = |word: &W| {
-            (0..asked).for_each(|line| simd::prefetch_far(table, first(word).wrapping_add(line * (LINE / N))));
-        };
+        let prefetch =
+            |word: &W| (0..asked).for_each(|line| ask.line(table, first(word).wrapping_add(line * (LINE / N))));
         words.iter().take(ahead).for_each(prefetch);
         let (mut lines, length) = (whole.lines, whole.length);
         for (i, word) in words.iter().enumerate() {
@@ -137,9 +148,15 @@ impl RowBlock<'_> {
                 prefetch(next);
             }
             let from = table[first(word)..].as_flattened()[..length * LINE].as_chunks::<LINE>().0;
+            if self.streams.is_none() {
+                (0..asked).for_each(|line| simd::prefetch_write(lines, ahead * whole.step + line));
+            }
             let (row, rest) = lines.split_at_mut(whole.step.min(lines.len()));
             for (line, from) in row[..length].iter_mut().zip(from) {
-                simd.stream_line(line, from, streams);
+                match self.streams {
+                    Some(streams) => simd.stream_line(line, from, streams),
+                    None => line.0 = *from,
+                }
             }
             lines = rest;
         }
@@ -218,7 +235,7 @@ fn prefetch<const N: usize>(table: &[[u8; N]], base: usize, segments: &[Segment]
         if ask.to_write {
             prefetch_piece(table, start, segment.length);
         } else {
-            lines::<N>(segment.length, ask).for_each(|at| simd::prefetch_far(table, start.wrapping_add(at)));
+            lines::<N>(segment.length, ask).for_each(|at| ask.line(table, start.wrapping_add(at)));
         }
     }
 }
@@ -311,10 +328,10 @@ impl<const N: usize> Gather<'_, N> {
         let Self { tile, block, table } = self;
         let block = RowBlock { segments, ..block };
         let Moved { payload, count, .. } = block.moved;
-        if let Some(streams) = block.streams
+        if (block.streams.is_some() || Caches::get().reaches_l3())
             && let Some(whole) = block.tile_lines(tile)
         {
-            return block.stream_lines(simd, streams, whole, words, table);
+            return block.gather_lines(simd, whole, words, table);
         }
         // The prefetchers of machines with a far last level find the lines of long rows that are to be read. There, where such rows
         // go through the caches, the lines to be written are asked for, in time for the next one.
@@ -365,7 +382,7 @@ mod tests {
     /// Rows of whole lines and others, at every distance in the tile that begins and ends with a line or does not, with guards
     /// between them.
     #[test]
-    fn rows_past_the_caches_stay_within_their_ends() {
+    fn rows_past_the_caches_or_through_them_stay_within_their_ends() {
         const ROWS: usize = 50;
         for (length, gap, start) in [32, 64, 96, 192, 31, 33, 80].into_iter().flat_map(|length| {
             [0, 32, 64, 1].into_iter().flat_map(move |gap| [0, 32, 7].map(|start| (length, gap, start)))
@@ -383,20 +400,44 @@ mod tests {
                     let from = u32::from_le_bytes(*word) as usize * stride + segment.table;
                     expected[start + 32 + row * step..][..length].copy_from_slice(&table[from..][..length]);
                 }
-                for backend in Backend::available() {
+                let streams = Streams::new();
+                for (backend, streams) in Backend::available().flat_map(|b| [(b, Some(&streams)), (b, None)]) {
                     lines.fill(Line([0xee; LINE]));
                     let tile: &mut [[u8; 2]] = bytemuck::cast_slice_mut(&mut lines);
                     let offsets = Offsets::check(&words, ROWS as u64).expect("in range");
                     let payload = Strided { start, step };
                     let moved = Moved::whole(Run { payload, idx: payload, length: count }, AnyOffsets::Narrow(offsets));
-                    let block = RowBlock { moved, stride, segments: &[segment], streams: Some(&Streams::new()) };
+                    let block = RowBlock { moved, stride, segments: &[segment], streams };
                     let is_whole = [length, gap, start].iter().all(|elements| elements % 32 == 0);
                     assert_eq!(block.tile_lines(tile).is_some(), is_whole, "{length} {gap} {start}");
-                    gather_as::<2>(backend, tile[..end].as_flattened_mut(), block, table.as_flattened());
+                    if is_whole {
+                        // Whether this machine would or not.
+                        backend.run(GatherLines { tile: &mut tile[..end], block, table: &table });
+                    } else {
+                        gather_as::<2>(backend, tile[..end].as_flattened_mut(), block, table.as_flattened());
+                    }
                     let tile: &[[u8; 2]] = bytemuck::cast_slice(&lines);
                     assert_eq!(tile, expected, "{} {length} {gap} {start} {count}", backend.name());
                 }
             }
+        }
+    }
+
+    struct GatherLines<'a> {
+        tile: &'a mut [[u8; 2]],
+        block: RowBlock<'a>,
+        table: &'a [[u8; 2]],
+    }
+
+    impl Task for GatherLines<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) {
+            let Self { tile, block, table } = self;
+            let AnyOffsets::Narrow(offsets) = block.moved.offsets else { unreachable!("words of 4 bytes") };
+            let whole = block.tile_lines(tile).expect("whole lines");
+            block.gather_lines(simd, whole, offsets.words(), table);
         }
     }
 

@@ -114,12 +114,14 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     let lookahead = if run.step == 1 { lookahead_of::<N, C, W>(table, length, offsets.words()) } else { AHEAD };
     for (i, words) in offsets.words().chunks(BLOCK).enumerate() {
         let run = run.after(i * BLOCK);
-        // The machine's prefetchers lose the two streams among all the other accesses.
+        // The machine's prefetchers lose the two streams among all the other accesses. Beyond these words there may be others of the
+        // same run, as there are values; but not beyond all: looking for the address of a page that is not there takes as long as 50
+        // lanes.
+        let asks = asks && i * BLOCK + ahead < all.len();
         let ask = |k: usize| {
             if !asks {
                 return;
             }
-            // Beyond these words there may be others of the same run, as there are values.
             (0..16).step_by(LINE / W::BYTES).for_each(|j| simd::prefetch(all, i * BLOCK + ahead + k + j));
             (0..16).step_by(LINE / N).for_each(|j| simd::prefetch(tile, run.start + ahead + k + j));
         };
@@ -292,12 +294,25 @@ pub(crate) fn gather_each<T: Copy, W: Word>(destination: &mut [T], table: &[T], 
     }
 }
 
-/// Asks for the indices that lie behind these, 16 of them from the k-th on. Mostly they are those of the next call, which looks at all
-/// of them at once and would wait for memory, where a loop that looks at one after the other has prefetchers ahead of it.
+/// Asks for the indices that lie behind these, 16 of them from the k-th on. Mostly they are those of the next calls, which look at all
+/// of theirs at once and would wait for memory, where a loop that looks at one after the other has prefetchers ahead of it. Only on the
+/// page of the last one: looking for the address of another, which need not be there, takes as long as 50 lanes.
 #[inline(always)]
 pub(crate) fn ask_next<T>(indices: &[T], k: usize) {
-    (0..16).step_by(LINE / size_of::<T>()).for_each(|j| simd::prefetch(indices, indices.len() + k + j));
+    let last = indices.as_ptr_range().end.addr().wrapping_sub(1);
+    for j in (0..16).step_by(LINE / size_of::<T>()) {
+        let at = indices.len().max(SOON) + k + j;
+        if (indices.as_ptr().wrapping_add(at).addr() ^ last) < PAGE {
+            simd::prefetch(indices, at);
+        }
+    }
 }
+
+/// Bytes of a page, at least.
+const PAGE: usize = 1 << 12;
+
+/// Words between asking for one behind those of a call and its own, at least: with fewer it would come too late.
+const SOON: usize = 256;
 
 /// Words behind those of a call that are asked for: from there on the machine's prefetchers have caught up.
 const NEXT: usize = 1 << 10;
@@ -344,7 +359,7 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
 }
 
 /// Lanes of a scatter from which on those that replace are loaded in pairs, too.
-const PAIRED: usize = 32;
+const PAIRED: usize = 16;
 
 /// As [`scatter_near`] for a handful of lanes with tame values, in as few instructions as can be; without a loop for many, if there
 /// cannot be: callers have this compiled into them, once for each length that has no loop.
@@ -368,6 +383,9 @@ pub(crate) fn scatter_handful<const N: usize, C: Combine<N>, W: Word, const MAY_
         if MAY_BE_MANY && words.len() >= PAIRED && !is_far {
             put_dense(table, words, values, (Loading::of::<N, C>(), |k| ask_next(words, k)), put::<N, C>);
         } else {
+            if MAY_BE_MANY && !is_far {
+                ask_next(words, 0);
+            }
             let loading = if C::READS && !is_far { Loading::of::<N, C>() } else { Loading::OneByOne };
             put_few(table, words, values, loading, put::<N, C>);
         }

@@ -55,8 +55,10 @@ pub(super) unsafe fn combine_beyond<const N: usize, C: Combine<N>, W: Word, S: S
     let lanes = words.as_chunks::<16>().0.iter().zip(values.as_chunks::<16>().0).zip(far);
     let soon = 16 * lanes.len();
     for (i, ((words, values), far)) in lanes.enumerate() {
-        (0..16).step_by(LINE / W::BYTES).for_each(|k| simd::prefetch(all, passing + 16 * i + k));
-        (0..16).step_by(LINE / N).for_each(|k| simd::prefetch(values, passing + k));
+        if passing + 16 * i < all.len() {
+            (0..16).step_by(LINE / W::BYTES).for_each(|k| simd::prefetch(all, passing + 16 * i + k));
+            (0..16).step_by(LINE / N).for_each(|k| simd::prefetch(values, passing + k));
+        }
         if C::are_tame(values) {
             for ((word, new), far) in words.iter().zip(values).zip(far) {
                 simd::prefetch_far(table, far.get() as usize);
