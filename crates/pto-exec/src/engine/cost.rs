@@ -128,6 +128,13 @@ pub(crate) fn pays_streaming_rows(caches: Caches, bytes: usize, threads: usize) 
     bytes > if caches.reaches_l3() && threads > 1 { caches.l3 / 2 } else { caches.l2 }
 }
 
+/// As [`pays_streaming_rows`] for single elements from a table of so many bytes. Where the last level [is reached](Caches::reaches_l3)
+/// and the table is beyond it, its lines and those that are written past the caches wait for the same memory.
+pub(crate) fn pays_streaming_elements(caches: Caches, bytes: usize, table_bytes: usize) -> bool {
+    let is_reached = !caches.reaches_l3() || table_bytes <= caches.near_l3();
+    is_reached && bytes > caches.l2
+}
+
 /// Shares of rows that replace others, for each thread: one that is held up takes fewer.
 pub(crate) const DEALT_SHARES: usize = 4;
 
@@ -450,6 +457,17 @@ mod tests {
         for threads in [1, 2, 8] {
             assert_eq!(streamed(Caches::ZEN4, threads), [false, true, true, true]);
             assert_eq!(streamed(Caches::ZEN5, threads), [false, threads == 1, threads == 1, true]);
+        }
+    }
+
+    #[test]
+    fn elements_are_streamed_beyond_the_second_level_but_not_from_a_table_that_is_waited_for() {
+        let streamed = |caches: Caches, table| {
+            [1 << 20, (1 << 20) + 1, usize::MAX].map(|bytes| pays_streaming_elements(caches, bytes, table))
+        };
+        for (table, is_near) in [(1 << 10, true), (16 << 20, true), ((16 << 20) + 1, false)] {
+            assert_eq!(streamed(Caches::ZEN4, table), [false, true, true]);
+            assert_eq!(streamed(Caches::ZEN5, table), [false, is_near, is_near]);
         }
     }
 

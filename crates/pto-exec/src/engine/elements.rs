@@ -4,7 +4,7 @@ use core::slice::ChunksMut;
 
 use pto_isa::{Atomic, ElementType};
 
-use super::cost::{Method, PARALLEL_LANES, Work, look_pays_help};
+use super::cost::{Method, PARALLEL_LANES, Work, look_pays_help, pays_streaming_elements};
 use super::direct::save;
 use super::share::Sample;
 use super::{Engine, PIECE_BYTES, cuts};
@@ -113,7 +113,7 @@ impl Engine {
             self.check_lanes(&lookup, run)?;
         }
         let size = element.size() as usize;
-        let out = Out { size, streams: self.streams_out(run.length.saturating_mul(size)) };
+        let out = Out { size, streams: self.streams_out(run.length.saturating_mul(size), table.len()) };
         let pays_help =
             || run.length >= PARALLEL_LANES && Work { gathers: true, ..self.work(run.length, table.len()) }.pays_help();
         if !self.is_helped(pays_help) || run.payload.step != 1 {
@@ -171,10 +171,10 @@ impl Engine {
         }))
     }
 
-    /// True if an output of this many bytes is written past the caches.
-    pub(super) fn streams_out(&self, bytes: usize) -> bool {
+    /// True if so many bytes of elements, from a table of so many, are written past the caches.
+    pub(super) fn streams_out(&self, bytes: usize, table_bytes: usize) -> bool {
         // The method stands for sizes beyond those that tests have the time for.
-        self.method == Some(Method::Partitioned) || bytes > Caches::get().l2
+        self.method == Some(Method::Partitioned) || pays_streaming_elements(Caches::get(), bytes, table_bytes)
     }
 }
 

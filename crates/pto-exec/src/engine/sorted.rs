@@ -107,7 +107,7 @@ impl Sorted<'_> {
             tile = rest;
             tasks.push((&words[from..to], region, mine));
         }
-        let streams = engine.streams_out(words.len() * size);
+        let streams = engine.streams_out(words.len() * size, table.len());
         engine.each(tasks, |(words, region, tile): (&[[u8; 4]], &mut [u8], &mut [u8])| {
             let streams = streams.then(Streams::new);
             hand_out((engine.backend, size, streams.as_ref()), words, split, (chunking, region), tile);

@@ -56,7 +56,7 @@ impl Ask {
     /// Asks for a line of a piece that is to be read, by its first element.
     #[inline(always)]
     fn line<const N: usize>(self, table: &[[u8; N]], at: usize) {
-        if self.into_first { simd::prefetch(table, at) } else { simd::prefetch_far(table, at) }
+        simd::prefetch_level(table, at, self.into_first);
     }
 }
 

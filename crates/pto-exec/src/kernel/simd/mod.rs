@@ -332,6 +332,12 @@ pub(crate) fn prefetch_far<T>(table: &[T], at: usize) {
     let _ = (table, at);
 }
 
+/// As [`prefetch`], into the first-level cache or into the second.
+#[inline(always)]
+pub(crate) fn prefetch_level<T>(table: &[T], at: usize, into_first: bool) {
+    if into_first { prefetch(table, at) } else { prefetch_far(table, at) }
+}
+
 /// Asks for the cache line at `table[at]` to be the core's own, into the first-level cache; any `at` is fine.
 #[inline(always)]
 pub(crate) fn prefetch_write<T>(table: &[T], at: usize) {

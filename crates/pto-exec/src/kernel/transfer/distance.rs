@@ -121,8 +121,9 @@ pub(super) fn lookahead_of<const N: usize, C: Combine<N>, W: Word>(
 #[inline(always)]
 fn are_slots_asked(caches: Caches, (bytes, size): (usize, usize), length: usize, reads: bool) -> Asked {
     let is_asked = match caches.brings_in_time() {
-        // Nothing waits for a slot of the last level, and nothing is lost by asking for those that are not there.
-        true if caches.reaches_l3() => bytes > caches.near_l3() && length > caches.l2 / LINE,
+        // Nothing waits for a slot of the last level, and asking for those that are there takes a tenth longer: it holds as many as it
+        // has lines, from a call before.
+        true if caches.reaches_l3() => bytes > caches.near_l3() && are_asked(caches, length, usize::MAX),
         // A last level that has kept what lanes touch, from a call before, is as quick without being asked: loads overlap, and
         // stores are taken as they come. Unless lanes and values come from memory, and slots of the table wait behind them.
         true if reads && bytes <= FAR_BYTES => bytes > caches.l2 && length >= caches.near_l3() / (4 + size),
@@ -146,10 +147,15 @@ fn asked_or_tried(caches: Caches, (bytes, lanes): (usize, usize), is_asked: bool
 }
 
 /// True if the slots of so many lanes are worth asking for far ahead, before they are loaded: as many as were found to be with a
-/// far last level, or, where it is near and keeps what lanes touch, those that touch more than [`FAR_BYTES`].
+/// far last level, or, where it is near and keeps what lanes touch, those that touch more than [`FAR_BYTES`]; where it
+/// [is reached](Caches::reaches_l3) without a wait, more than all of its lines.
 #[inline(always)]
 fn are_asked(caches: Caches, lanes: usize, with_far_l3: usize) -> bool {
-    lanes >= if caches.is_l3_far() { with_far_l3 } else { FAR_BYTES / LINE }
+    match () {
+        () if caches.is_l3_far() => lanes >= with_far_l3,
+        () if caches.reaches_l3() => lanes > caches.l3 / LINE,
+        () => lanes >= FAR_BYTES / LINE,
+    }
 }
 
 /// Lanes that are read by the vector unit's gather instruction from any table: the addresses of so few pages are at hand.
@@ -195,17 +201,26 @@ mod tests {
             least
         };
         let [many, most, some] = [Some(1 << 20), Some((1 << 19) + 1), Some(1 << 17)];
-        let reached = Some((1 << 14) + 1);
         for (machine, replaced, summed) in [
             (mesh, [None, None, None, many, many], [None, None, None, many, many]),
             (chiplet, [None, None, None, many, many], [None, None, None, some, some]),
             (large, [None, most, most, most, most], [None, Some(1 << 21), Some(1 << 21), some, some]),
-            (Caches::ZEN5, [None, None, None, None, reached], [None, None, None, None, reached]),
+            (Caches::ZEN5, [None, None, None, None, most], [None, None, None, None, most]),
         ] {
             let sizes = [1 << 20, (1 << 20) + 4, FAR_BYTES, FAR_BYTES + 4, (16 << 20) + 4];
             assert_eq!(sizes.map(|bytes| least(machine, bytes, false)), replaced, "{machine:?}");
             assert_eq!(sizes.map(|bytes| least(machine, bytes, true)), summed, "{machine:?}");
         }
+    }
+
+    #[test]
+    fn gathered_slots_are_asked_for_where_no_last_level_has_kept_them() {
+        let least = |caches| (0..30).map(|log| 1usize << log).find(|lanes| are_asked(caches, *lanes, FAR_GATHERED));
+        assert_eq!(
+            [Caches::MESH, Caches::ZEN3, Caches::ZEN4].map(least),
+            [Some(1 << 12), Some(1 << 17), Some(1 << 17)]
+        );
+        assert_eq!([1 << 19, (1 << 19) + 1].map(|lanes| are_asked(Caches::ZEN5, lanes, 0)), [false, true]);
     }
 
     #[test]

@@ -265,8 +265,9 @@ pub(crate) fn gather_ahead<const N: usize, W: Word>(
     ahead: &[W],
 ) {
     assert_inside(offsets, table.len());
+    let into_first = Caches::get().reaches_l3();
     for ((slot, word), far) in destination.iter_mut().zip(offsets.words()).zip(ahead) {
-        simd::prefetch_far(table, far.get() as usize);
+        simd::prefetch_level(table, far.get() as usize, into_first);
         // SAFETY: `word < offsets.limit() <= table.len()` by the assertion.
         *slot = unsafe { *table.get_unchecked(word.get() as usize) };
     }

@@ -13,7 +13,7 @@ use core::arch::x86_64::{
 use core::mem::transmute;
 
 use super::super::stream::LINE;
-use super::super::{Landing, Streams, portable, prefetch, prefetch_far};
+use super::super::{Landing, Streams, portable, prefetch, prefetch_level};
 use super::{Avx2, remainders};
 use crate::kernel::cache::Caches;
 use crate::kernel::offsets::Word;
@@ -77,20 +77,20 @@ unsafe fn load(table: &[[u8; 4]], words: &Eight, landing: Landing) -> (__m256i, 
     }
 }
 
-/// Asks for the elements that sixteen words land on.
+/// Asks for the elements that sixteen words land on, into the first-level cache or the second.
 ///
 /// # Safety
 /// The machine has AVX2.
 #[inline(always)]
-unsafe fn ask(table: &[[u8; 4]], words: &Sixteen, landing: Landing) {
+unsafe fn ask(table: &[[u8; 4]], words: &Sixteen, landing: Landing, into_first: bool) {
     if let Landing::Nearest { .. } = landing {
-        return words.iter().for_each(|word| prefetch_far(table, word.get() as usize));
+        return words.iter().for_each(|word| prefetch_level(table, word.get() as usize, into_first));
     }
     let (low, high) = halves(words);
     for words in [low, high] {
         // SAFETY: the caller vouches for AVX2. The load reads the 32 bytes of eight words, and any bits are eight numbers.
         let at: [u32; 8] = unsafe { transmute(land(_mm256_loadu_si256(words.as_ptr().cast()), landing)) };
-        at.iter().for_each(|offset| prefetch_far(table, *offset as usize));
+        at.iter().for_each(|offset| prefetch_level(table, *offset as usize, into_first));
     }
 }
 
@@ -171,7 +171,7 @@ impl Avx2 {
         }
         let aligned = slots.as_ptr().cast::<u8>().align_offset(LINE) == 0;
         assert!(streams.is_none() || slots.is_empty() || aligned, "a line begins at a multiple of 64");
-        let mut inside = 0;
+        let (mut inside, into_first) = (0, Caches::get().reaches_l3());
         for (block, (slots, words)) in slots.chunks_mut(COUNTED).zip(all.chunks(COUNTED)).enumerate() {
             // SAFETY: `self` proves AVX2, and the table is not empty. Each store writes the 32 bytes of eight slots, aligned by the assertion for the first of
             // all, and so for the others, which follow at distances of 32 bytes, where that is asked for. A `Streams` waits for
@@ -182,7 +182,7 @@ impl Avx2 {
                     // The machine's prefetchers lose the stream among the other accesses.
                     prefetch(all, block * COUNTED + k + FAR_WORDS / 16);
                     if let Some(far) = ahead.get(block * COUNTED + k) {
-                        ask(table, far, landing);
+                        ask(table, far, landing, into_first);
                     }
                     let (low_words, high_words) = halves(words);
                     let (low, low_inside) = load(table, low_words, landing);
