@@ -8,7 +8,7 @@
 //! the engine's promises: it looks at all indices first, so that a fault leaves the table as it was, and a NaN loses (`f32::max`).
 //!
 //! Every call has the same indices, whose slots are in the caches after the first; with `fresh`, each has the next ones of
-//! [`FRESH`], as the batches of a program have. With `threads=N` the engine may use several, and still has to keep up with the
+//! [`fresh`], as the batches of a program have. With `threads=N` the engine may use several, and still has to keep up with the
 //! plain loop, during whose turns the others have gone to sleep.
 //!
 //! `cargo run --release -p pto-bench --example sizes -- [LOG2_TABLE] [LOG2_LEAST_LANES] [LOG2_MOST_LANES] [fresh] [threads=N]`
@@ -22,14 +22,17 @@ use pto_bench::{Array, Random, plain, uniform};
 use pto_exec::host::Engine;
 use pto_isa::{Atomic, OutOfBounds};
 
-/// Lanes of all calls until the first ones come again.
-const FRESH: usize = 1 << 24;
+/// Lanes of all calls until the first ones come again, for calls of so many: a power of two, so that no loop of a turn finds what
+/// another has brought.
+fn fresh(lanes: usize) -> usize {
+    (2 * LOOPS * lanes).next_power_of_two().max(1 << 24)
+}
 
 /// The lanes of a call.
 #[inline(always)]
 fn batch<const IS_FRESH: bool>(indices: &[i32], lanes: usize, call: usize) -> &[i32] {
     let indices = black_box(indices);
-    if IS_FRESH { &indices[call * lanes % FRESH..][..lanes] } else { indices }
+    if IS_FRESH { &indices[(call * lanes) & (indices.len() - lanes - 1)..][..lanes] } else { indices }
 }
 
 /// Nanoseconds per call over as many calls as the clock can see. A function of its own for each loop: none has to share
@@ -147,7 +150,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let halfway = (1usize << log2) * 3 / 2;
         let steps = if log2 == 0 || log2 > 19 { vec![1 << log2] } else { vec![1 << log2, halfway] };
         for lanes in steps {
-            let of_all = if is_fresh { lanes + FRESH } else { lanes };
+            let of_all = if is_fresh { lanes + fresh(lanes) } else { lanes };
             let indices = Array::from_values(of_all, uniform(1, size as u64).map(|x| x as i32))?;
             let values = |seed| Random::new(seed).map(|x| (x % 17) as f32 - 8.0);
             let mut payload = Array::from_values(lanes, values(3))?;

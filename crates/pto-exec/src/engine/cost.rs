@@ -30,6 +30,7 @@
 //! others are [dealt out](crate::kernel::dealt) by where they come from instead, where the last level is near ([`pays_dealing`]), and
 //! there two threads leave short ones to one ([`pays_owning_rows`]).
 
+use super::cuts;
 use crate::kernel::apply::Asks;
 use crate::kernel::buckets::{BUCKET_LANES, ROOMY_LANES};
 use crate::kernel::cache::Caches;
@@ -131,8 +132,8 @@ pub(crate) fn pays_streaming_rows(caches: Caches, bytes: usize, threads: usize) 
 /// As [`pays_streaming_rows`] for single elements from a table of so many bytes. Where the last level [is reached](Caches::reaches_l3)
 /// and the table is beyond it, its lines and those that are written past the caches wait for the same memory.
 pub(crate) fn pays_streaming_elements(caches: Caches, bytes: usize, table_bytes: usize) -> bool {
-    let is_reached = !caches.reaches_l3() || table_bytes <= caches.near_l3();
-    is_reached && bytes > caches.l2
+    let is_beyond = caches.reaches_l3() && table_bytes > caches.near_l3();
+    !is_beyond && bytes > caches.l2
 }
 
 /// Shares of rows that replace others, for each thread: one that is held up takes fewer.
@@ -245,14 +246,14 @@ impl Work {
         self.caches.buckets(self.table_bytes)
     }
 
-    /// Into how many parts lanes are cut to be sorted. Threads take them by turns: one that is held up takes fewer.
+    /// Into how many parts lanes are cut to be sorted. A thread that is held up takes fewer.
     pub(crate) fn sorted_parts(&self) -> usize {
         let each = self.lanes / self.threads / (self.buckets() * ROOMY_LANES);
         if self.threads == 1 { 1 } else { self.threads * each.clamp(1, SORTED_PARTS) }
     }
 
-    /// What a thread asks for while it carries out the `bucket`-th part of the table, of so many. Threads take parts from a queue,
-    /// and so mostly by turns.
+    /// What a thread asks for while it carries out the `bucket`-th part of the table, of so many. Each thread has parts that follow each
+    /// other, and takes the last ones of others when it has no more.
     ///
     /// The next part in order, where the last level is near and the second one small: memory is quicker so, but lines that no lane
     /// goes to come along. Elsewhere that gains as much as it costs, or less.
@@ -261,10 +262,12 @@ impl Work {
         match () {
             () if self.caches.is_l3_far() => Asks::Slots,
             () if visits(REVISITED) => Asks::Nothing,
-            () if visits(IN_ORDER) && !self.caches.brings_in_time() => Asks::InOrder {
-                is_first: bucket < self.threads,
-                next: (bucket + self.threads < buckets).then_some(self.threads),
-            },
+            () if visits(IN_ORDER) && !self.caches.brings_in_time() => {
+                let cuts = cuts(buckets, self.threads);
+                let is_first = |bucket| cuts.iter().any(|(first, _)| *first == bucket);
+                let next = bucket + 1 < buckets && !is_first(bucket + 1);
+                Asks::InOrder { is_first: is_first(bucket), next: next.then_some(1) }
+            }
             () => Asks::Slots,
         }
     }
@@ -438,14 +441,17 @@ mod tests {
         let small = |lanes| Work { caches: CHIPLET, lanes, ..WORK };
         let large = |lanes| Work { caches: Caches::ZEN4, lanes, ..WORK };
         let asks = |work: Work, bucket| work.asks(bucket, 64);
-        assert_eq!(asks(small(IN_ORDER * lines), 0), in_order(true, Some(2)));
-        assert_eq!(asks(small(IN_ORDER * lines), 61), in_order(false, Some(2)));
-        assert_eq!(asks(small(IN_ORDER * lines), 62), in_order(false, None));
+        // Two threads with half of them each.
+        let ordered =
+            [(0, true, Some(1)), (30, false, Some(1)), (31, false, None), (32, true, Some(1)), (63, false, None)];
+        for (bucket, is_first, next) in ordered {
+            assert_eq!(asks(small(IN_ORDER * lines), bucket), in_order(is_first, next));
+        }
         assert_eq!(asks(small(IN_ORDER * lines - 1), 0), Asks::Slots);
         assert_eq!(asks(large(IN_ORDER * lines), 0), Asks::Slots);
         let often = REVISITED * lines;
         assert_eq!((asks(small(often), 0), asks(large(often), 0)), (Asks::Nothing, Asks::Nothing));
-        assert_eq!((asks(small(often - 1), 0), asks(large(often - 1), 0)), (in_order(true, Some(2)), Asks::Slots));
+        assert_eq!((asks(small(often - 1), 0), asks(large(often - 1), 0)), (in_order(true, Some(1)), Asks::Slots));
         assert_eq!(asks(Work { lanes: 1 << 40, ..WORK }, 0), Asks::Slots);
     }
 

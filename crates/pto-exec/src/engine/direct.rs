@@ -37,7 +37,7 @@ impl Scatter<'_> {
             return Ok(0);
         }
         let look = || lookup.check_whole(engine.backend, run);
-        if let (Some(offsets), is_at_hand) = look_timed(Caches::get(), self.index_bytes(), look) {
+        if let (Some(offsets), is_at_hand) = look_timed(Caches::get(), (Scatter { run, ..*self }).index_bytes(), look) {
             let offsets = offsets?;
             start.put(table);
             kernel.scatter(engine.backend, table, Moved { is_at_hand, ..Moved::whole(run, offsets) }, tile);

@@ -185,7 +185,7 @@ impl Engine {
         cost::Work { lanes, table_bytes, threads: self.workers(), caches: Caches::get(), gathers: false, merges: false }
     }
 
-    /// Cuts a transfer into pieces that threads take by turns, none shorter than `least` unless it is the only one: a thread that
+    /// Cuts a transfer into pieces that threads take from queues, none shorter than `least` unless it is the only one: a thread that
     /// comes late, or is held up, takes fewer.
     fn pieces(&self, count: usize, least: usize) -> Vec<(usize, usize)> {
         // A method stands for transfers beyond those that tests have the time for.
@@ -217,8 +217,8 @@ impl Engine {
     }
 }
 
-/// Items in a queue for each worker, those that follow each other in the same one. The same items go to the same worker in every call,
-/// whose core has what belongs to them in its caches; cores of a virtual machine need not have any in common. Whoever has nothing left
+/// Items in a queue for each worker, those that follow each other in the same one. With two workers the same items go to the same one in every
+/// call, whose core has what belongs to them in its caches; cores of a virtual machine need not have any in common. Whoever has nothing left
 /// takes the last ones of others.
 struct Queues<T>(Mutex<Vec<VecDeque<(usize, T)>>>);
 

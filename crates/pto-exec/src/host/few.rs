@@ -126,14 +126,15 @@ pub(super) fn gather_handful<T: Element, I: Index>(destination: &mut [T], table:
     with_length!(indices, destination, MANY => {
         if !MANY || indices.len() < ASKING {
             if MANY {
-                transfer::ask_next(indices, 0);
+                transfer::ask_next(indices, 0, transfer::PAGE);
             }
             return get_fours(destination, indices);
         }
+        let reach = transfer::reach();
         let (chunks, slots) = destination.as_chunks_mut::<16>();
         let (sixteens, tail) = indices.as_chunks::<16>();
         chunks.iter_mut().zip(sixteens).enumerate().all(|(i, (slots, sixteen))| {
-            transfer::ask_next(indices, 16 * i);
+            transfer::ask_next(indices, 16 * i, reach);
             get_fours(slots, sixteen)
         }) && get_fours(slots, tail)
     })

@@ -89,7 +89,7 @@ impl Caches {
                 (level == wanted && holds_data).then(|| size(entry("size")?.trim()))?
             })
         };
-        let (l1, l2) = (level(1)?, level(2)?);
+        let (l1, l2) = (level(1).unwrap_or(Self::USUAL.l1), level(2)?);
         Some(Self { l1, l2, l3: level(3).unwrap_or(l2), is_chiplet: is_chiplet() })
     }
 }

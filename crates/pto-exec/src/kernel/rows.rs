@@ -148,7 +148,7 @@ impl RowBlock<'_> {
                 prefetch(next);
             }
             let from = table[first(word)..].as_flattened()[..length * LINE].as_chunks::<LINE>().0;
-            if self.streams.is_none() {
+            if self.streams.is_none() && i + ahead < words.len() {
                 (0..asked).for_each(|line| simd::prefetch_write(lines, ahead * whole.step + line));
             }
             let (row, rest) = lines.split_at_mut(whole.step.min(lines.len()));

@@ -113,17 +113,25 @@ pub(super) fn lookahead_of<const N: usize, C: Combine<N>, W: Word>(
     length: usize,
     known: &[W],
 ) -> usize {
-    let asked = are_slots_asked(Caches::get(), (size_of_val(table), N), length, C::READS);
+    let asked = are_slots_asked(Caches::get(), (size_of_val(table), N), (length, !known.is_empty()), C::READS);
     if !C::WIDENS && asked.holds_for(table, known) { FAR } else { AHEAD }
 }
 
-/// Whether the slots of a run of some length, of a table and elements of so many bytes, are asked for.
+/// Whether the slots of a run of some length, whose words are known beforehand or are not, of a table and elements of so many bytes, are asked for.
 #[inline(always)]
-fn are_slots_asked(caches: Caches, (bytes, size): (usize, usize), length: usize, reads: bool) -> Asked {
+fn are_slots_asked(
+    caches: Caches,
+    (bytes, size): (usize, usize),
+    (length, are_known): (usize, bool),
+    reads: bool,
+) -> Asked {
     let is_asked = match caches.brings_in_time() {
         // Nothing waits for a slot of the last level, and asking for those that are there takes a tenth longer: it holds as many as it
         // has lines, from a call before.
-        true if caches.reaches_l3() => bytes > caches.near_l3() && are_asked(caches, length, usize::MAX),
+        // Of a run of which only blocks are known none can be tried.
+        true if caches.reaches_l3() => {
+            bytes > caches.near_l3() && length > if are_known { caches.l3 } else { caches.l2 } / LINE
+        }
         // A last level that has kept what lanes touch, from a call before, is as quick without being asked: loads overlap, and
         // stores are taken as they come. Unless lanes and values come from memory, and slots of the table wait behind them.
         true if reads && bytes <= FAR_BYTES => bytes > caches.l2 && length >= caches.near_l3() / (4 + size),
@@ -174,11 +182,18 @@ pub(crate) fn are_gathered<const N: usize>(table: &[[u8; N]], length: usize) -> 
     is_gathered(table) || (N == 4 && length < GATHER_LANES)
 }
 
+/// True if so many elements of a table of so many bytes are asked for while those before them are gathered.
+#[inline(always)]
+fn are_gathers_asked(caches: Caches, bytes: usize, lanes: usize) -> bool {
+    let is_beyond = bytes > if caches.reaches_l3() { caches.near_l3() } else { FAR_BYTES };
+    is_beyond && are_asked(caches, lanes, FAR_GATHERED)
+}
+
 /// The words whose elements are to be asked for while those before them are gathered.
 #[inline(always)]
 pub(crate) fn far_gathers<'a, const N: usize, W: Word>(table: &[[u8; N]], words: &'a [W]) -> &'a [W] {
     let caches = Caches::get();
-    let is_asked = is_far(table) && are_asked(caches, words.len(), FAR_GATHERED);
+    let is_asked = are_gathers_asked(caches, size_of_val(table), words.len());
     let asked = asked_or_tried(caches, (size_of_val(table), words.len()), is_asked, SOME_AFAR);
     words.get(FAR..).filter(|_| asked.holds_for(table, words)).unwrap_or(&[])
 }
@@ -194,7 +209,7 @@ mod tests {
         assert_eq!([mesh, chiplet, large].map(stays), [[false; 2], [false; 2], [true, false]]);
         // The fewest lanes whose slots are asked for, of 4 bytes each.
         let least = |caches, bytes, reads| {
-            let asked = |length: usize| are_slots_asked(caches, (bytes, 4), length, reads) == Asked::Always;
+            let asked = |length: usize| are_slots_asked(caches, (bytes, 4), (length, true), reads) == Asked::Always;
             let least =
                 (0..30).flat_map(|log| [(1 << log) - 1, 1 << log, (1 << log) + 1]).find(|length| asked(*length));
             assert_eq!(least.is_some(), asked(usize::MAX), "once they are asked for, they always are");
@@ -215,19 +230,32 @@ mod tests {
 
     #[test]
     fn gathered_slots_are_asked_for_where_no_last_level_has_kept_them() {
-        let least = |caches| (0..30).map(|log| 1usize << log).find(|lanes| are_asked(caches, *lanes, FAR_GATHERED));
+        let machines = [Caches::MESH, Caches::ZEN3, Caches::ZEN4, Caches::ZEN5];
+        let least = [FAR_GATHERED, 1 << 17, 1 << 17, (1 << 19) + 1];
+        let beyond = [FAR_BYTES, FAR_BYTES, FAR_BYTES, 16 << 20];
+        for ((caches, least), beyond) in machines.into_iter().zip(least).zip(beyond) {
+            let asked = [(beyond + 1, least - 1), (beyond + 1, least), (beyond, usize::MAX)];
+            assert_eq!(asked.map(|(bytes, lanes)| are_gathers_asked(caches, bytes, lanes)), [false, true, false]);
+        }
+    }
+
+    #[test]
+    fn slots_of_lanes_that_are_not_known_are_asked_for_sooner() {
+        let asked = |caches, length, are_known| are_slots_asked(caches, (17 << 20, 4), (length, are_known), true);
         assert_eq!(
-            [Caches::MESH, Caches::ZEN3, Caches::ZEN4].map(least),
-            [Some(1 << 12), Some(1 << 17), Some(1 << 17)]
+            [1 << 14, (1 << 14) + 1].map(|lanes| asked(Caches::ZEN5, lanes, false) == Asked::Always),
+            [false, true]
         );
-        assert_eq!([1 << 19, (1 << 19) + 1].map(|lanes| are_asked(Caches::ZEN5, lanes, 0)), [false, true]);
+        assert_ne!(asked(Caches::ZEN5, 1 << 19, true), Asked::Always);
+        assert_eq!(asked(Caches::ZEN4, (1 << 17) - 1, false), asked(Caches::ZEN4, (1 << 17) - 1, true));
     }
 
     #[test]
     fn slots_are_tried_where_that_was_measured_and_there_are_enough_of_them() {
         let [mesh, chiplet, large] = [Caches::MESH, Caches::ZEN3, Caches::ZEN4];
-        let asked =
-            |caches, reads| [1 << 20, (1 << 20) + 4].map(|bytes| are_slots_asked(caches, (bytes, 4), 5000, reads));
+        let asked = |caches, reads| {
+            [1 << 20, (1 << 20) + 4].map(|bytes| are_slots_asked(caches, (bytes, 4), (5000, true), reads))
+        };
         assert_eq!([mesh, chiplet].map(|caches| asked(caches, true)), [[Asked::Never; 2]; 2]);
         let tried = |time| if cfg!(target_arch = "x86_64") { Asked::IfAfar(time) } else { Asked::Never };
         assert_eq!(asked(large, true), [Asked::Never, tried(SOME_AFAR)]);

@@ -117,13 +117,11 @@ pub(crate) fn scatter<const N: usize, C: Combine<N>, W: Word, S: Simd>(
         // The machine's prefetchers lose the two streams among all the other accesses. Beyond these words there may be others of the
         // same run, as there are values; but not beyond all: looking for the address of a page that is not there takes as long as 50
         // lanes.
-        let asks = asks && i * BLOCK + ahead < all.len();
         let ask = |k: usize| {
-            if !asks {
-                return;
+            if asks {
+                simd::prefetch_run(all, i * BLOCK + ahead + k, 16);
+                simd::prefetch_run(tile, run.start + ahead + k, 16);
             }
-            (0..16).step_by(LINE / W::BYTES).for_each(|j| simd::prefetch(all, i * BLOCK + ahead + k + j));
-            (0..16).step_by(LINE / N).for_each(|j| simd::prefetch(tile, run.start + ahead + k + j));
         };
         if let Some(slot) = common(words) {
             // Waiting for a sum in a register takes half the time of waiting for it to come back from memory.
@@ -265,7 +263,7 @@ pub(crate) fn gather_ahead<const N: usize, W: Word>(
     ahead: &[W],
 ) {
     assert_inside(offsets, table.len());
-    let into_first = Caches::get().reaches_l3();
+    let into_first = !ahead.is_empty() && Caches::get().reaches_l3();
     for ((slot, word), far) in destination.iter_mut().zip(offsets.words()).zip(ahead) {
         simd::prefetch_level(table, far.get() as usize, into_first);
         // SAFETY: `word < offsets.limit() <= table.len()` by the assertion.
@@ -296,21 +294,28 @@ pub(crate) fn gather_each<T: Copy, W: Word>(destination: &mut [T], table: &[T], 
 }
 
 /// Asks for the indices that lie behind these, 16 of them from the k-th on. Mostly they are those of the next calls, which look at all
-/// of theirs at once and would wait for memory, where a loop that looks at one after the other has prefetchers ahead of it. Only on the
-/// page of the last one: looking for the address of another, which need not be there, takes as long as 50 lanes.
+/// of theirs at once and would wait for memory, where a loop that looks at one after the other has prefetchers ahead of it. Only where
+/// the address differs from that of the last one by less than the [`reach`].
 #[inline(always)]
-pub(crate) fn ask_next<T>(indices: &[T], k: usize) {
+pub(crate) fn ask_next<T>(indices: &[T], k: usize, reach: usize) {
     let last = indices.as_ptr_range().end.addr().wrapping_sub(1);
     for j in (0..16).step_by(LINE / size_of::<T>()) {
         let at = indices.len().max(SOON) + k + j;
-        if (indices.as_ptr().wrapping_add(at).addr() ^ last) < PAGE {
+        if (indices.as_ptr().wrapping_add(at).addr() ^ last) < reach {
             simd::prefetch(indices, at);
         }
     }
 }
 
 /// Bytes of a page, at least.
-const PAGE: usize = 1 << 12;
+pub(crate) const PAGE: usize = 1 << 12;
+
+/// How far [`ask_next`] may go: where a core [reaches the last level](Caches::reaches_l3) by itself, not to another page, because looking
+/// for the address of one that is not there takes as long as 50 lanes.
+#[inline(always)]
+pub(crate) fn reach() -> usize {
+    if Caches::get().reaches_l3() { PAGE } else { usize::MAX }
+}
 
 /// Words between asking for one behind those of a call and its own, at least: with fewer it would come too late.
 const SOON: usize = 256;
@@ -334,10 +339,10 @@ pub(crate) fn scatter_near<const N: usize, C: Combine<N>, W: Word, S: Simd>(
     }
     let put = |slot: &mut [u8; N], new| C::put(simd, slot, new);
     let waits = waits_for_pages(table);
-    let next = if waits { 0 } else { NEXT };
+    let (next, reach) = (if waits { 0 } else { NEXT }, reach());
     let ask = |k: usize| {
         if k < next {
-            ask_next(words, k);
+            ask_next(words, k, reach);
         }
     };
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
@@ -382,10 +387,11 @@ pub(crate) fn scatter_handful<const N: usize, C: Combine<N>, W: Word, const MAY_
     // SAFETY: every word is below `offsets.limit() <= table.len()` by the assertion.
     unsafe {
         if MAY_BE_MANY && words.len() >= PAIRED && !is_far {
-            put_dense(table, words, values, (Loading::of::<N, C>(), |k| ask_next(words, k)), put::<N, C>);
+            let reach = reach();
+            put_dense(table, words, values, (Loading::of::<N, C>(), |k| ask_next(words, k, reach)), put::<N, C>);
         } else {
             if MAY_BE_MANY && !is_far {
-                ask_next(words, 0);
+                ask_next(words, 0, PAGE);
             }
             let loading = if C::READS && !is_far { Loading::of::<N, C>() } else { Loading::OneByOne };
             put_few(table, words, values, loading, put::<N, C>);

@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_look_tells_where_words_were() {
         // No bytes are looked at in less than no time, and a petabyte within days.
-        assert_eq!(look_timed(Caches::ZEN5, 0, || 7), (7, false));
+        assert_eq!(look_timed(Caches::ZEN5, 0, || 7), (7, is_clock_slow()));
         assert_eq!(look_timed(Caches::ZEN5, 1 << 50, || 7), (7, !is_clock_slow()));
         // Where that was not measured, the number of words decides.
         assert_eq!([1 << 19, (1 << 19) + 1].map(|bytes| look_timed(Caches::ZEN4, bytes, || ()).1), [true, false]);
