@@ -126,7 +126,7 @@ pub(crate) const STREAMED_ROWS: usize = 32;
 /// True if gathered rows of so many bytes, all together, are written past the caches. Where the last level is near and [nothing waits
 /// for it](Caches::reaches_l3), two threads are held up by memory that is written past it, and one is not.
 pub(crate) fn pays_streaming_rows(caches: Caches, bytes: usize, threads: usize) -> bool {
-    bytes > if caches.reaches_l3() && threads > 1 { caches.l3 / 2 } else { caches.l2 }
+    bytes > if caches.reaches_l3() && threads > 1 { caches.near_l3() } else { caches.l2 }
 }
 
 /// As [`pays_streaming_rows`] for single elements from a table of so many bytes. Where the last level [is reached](Caches::reaches_l3)

@@ -30,14 +30,15 @@ impl Scatter<'_> {
         let values = dense.then(|| self.values(run));
         let start = HotStart::combine(engine.backend, kernel, (&lookup, run), table, values);
         let run = run.part(start.lanes, run.length);
-        if let Some(looked) = (Scatter { run, ..*self }).shared_look() {
+        let rest = Scatter { run, ..*self };
+        if let Some(looked) = rest.shared_look() {
             let looked = looked?;
             start.put(table);
             looked.into_iter().for_each(|moved| kernel.scatter(engine.backend, table, moved, tile));
             return Ok(0);
         }
         let look = || lookup.check_whole(engine.backend, run);
-        if let (Some(offsets), is_at_hand) = look_timed(Caches::get(), (Scatter { run, ..*self }).index_bytes(), look) {
+        if let (Some(offsets), is_at_hand) = look_timed(Caches::get(), rest.index_bytes(), look) {
             let offsets = offsets?;
             start.put(table);
             kernel.scatter(engine.backend, table, Moved { is_at_hand, ..Moved::whole(run, offsets) }, tile);

@@ -217,9 +217,9 @@ impl Engine {
     }
 }
 
-/// Items in a queue for each worker, those that follow each other in the same one. With two workers the same items go to the same one in every
-/// call, whose core has what belongs to them in its caches; cores of a virtual machine need not have any in common. Whoever has nothing left
-/// takes the last ones of others.
+/// Items in a queue for each worker, those that follow each other in the same one. With two workers the same items go to the same one
+/// in every call, whose core has what belongs to them in its caches; cores of a virtual machine need not have any in common. Whoever
+/// has nothing left takes the last ones of others.
 struct Queues<T>(Mutex<Vec<VecDeque<(usize, T)>>>);
 
 impl<T> Queues<T> {

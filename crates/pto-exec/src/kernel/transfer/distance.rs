@@ -126,9 +126,8 @@ fn are_slots_asked(
     reads: bool,
 ) -> Asked {
     let is_asked = match caches.brings_in_time() {
-        // Nothing waits for a slot of the last level, and asking for those that are there takes a tenth longer: it holds as many as it
-        // has lines, from a call before.
-        // Of a run of which only blocks are known none can be tried.
+        // Nothing waits for a slot of the last level, which may have kept as many as it has lines: asking for these takes a tenth longer.
+        // Lanes that are not known beforehand cannot be tried, and are asked for sooner.
         true if caches.reaches_l3() => {
             bytes > caches.near_l3() && length > if are_known { caches.l3 } else { caches.l2 } / LINE
         }
